@@ -1,0 +1,154 @@
+package pool
+
+import (
+	"container/list"
+
+	"github.com/hostler-proxy/hostler/internal/proxy"
+)
+
+// Target is the record of a site. Its windows count all outcomes on it; votes
+// collect the first attributable outcome of each voter per epoch, for verdicts.
+type Target struct {
+	Name     string
+	InFlight int
+	LastUsed Time
+	Windows  Windows
+	Classes  [NumClasses]int64
+	Bytes    int64
+	// Votes count the current epoch.
+	Votes Votes
+
+	n        uint32
+	pairs    map[uint32]uint32 // proxy number -> place in slab
+	slab     []Pair
+	free     []uint32       // free places in slab
+	due      agenda[uint32] // ends of rests of pairs, by place
+	blocked  [][2]int       // by selector class: pairs that rest for reuse, and for a fault
+	openings []*opening
+	skipped  []int // by selector class: resting pairs that picks walked over
+	dirty    dirty
+}
+
+// Votes are what the voters of one epoch saw: a static proxy votes once, by the
+// first attributable outcome of its pair; leases of other exits vote each, 50
+// at the most (docs/architecture.md).
+type Votes struct {
+	Epoch      uint32
+	OK, Failed int32
+	ByLease    int32
+}
+
+// Pair is one proxy on one target: where bans and reuse intervals live. It is
+// made when something is worth remembering and dropped when nothing is.
+type Pair struct {
+	Proxy  uint32
+	NextOK Time // mechanics: no start before this
+	// Charge is what the judge holds against the pair; nil when nothing.
+	Charge *Charge
+	// Epoch is the last epoch in which the pair voted on the target, and
+	// Failed how; kept so that a pair votes once, and a note can turn the vote.
+	Epoch  uint32
+	Failed bool
+
+	target uint32
+	next   pairRef // the same proxy's next pair
+	rests  rest    // how it is counted in Target.blocked
+	// lookAgain is when a pair that rests no more is looked at for its age.
+	lookAgain Time
+	dirty     dirty
+	used      bool
+}
+
+// Charge is the judge's record of a pair.
+type Charge struct {
+	Version   int64
+	Slots     Slots
+	Streak    uint8
+	Level     uint8
+	LevelAt   Time
+	RateSteps uint8
+	FailFence int64 // see Judgement.FailFence
+	RateFence int64 // likewise for rate limits
+	Touched   Time
+	// Provisional counts ambiguous failures charged here and not yet promoted.
+	Provisional uint16
+}
+
+// pairRef points at a pair: target number and place in its slab, both plus one.
+type pairRef struct{ target, place uint32 }
+
+// rest is why a pair is blocked.
+type rest uint8
+
+const (
+	restNone rest = iota
+	restReuse
+	restFault
+)
+
+// blockedUntil is when the pair may start again.
+func (p *Pair) blockedUntil() Time {
+	end := p.NextOK
+	if p.Charge != nil {
+		if slot, _ := p.Charge.Slots.Until(); slot > end {
+			end = slot
+		}
+	}
+	return end
+}
+
+// restAt is why the pair is blocked now.
+func (p *Pair) restAt(now Time) rest {
+	if p.Charge != nil {
+		if slot, _ := p.Charge.Slots.Until(); slot > now {
+			return restFault
+		}
+	}
+	if p.NextOK > now {
+		return restReuse
+	}
+	return restNone
+}
+
+// Group is the record of proxies that share an account.
+type Group struct {
+	Name string
+	// HoldUntil keeps the whole group back, after its account ran out of quota.
+	HoldUntil Time
+	HoldSteps uint8
+	Windows   Windows
+	Classes   [NumClasses]int64
+	Bytes     int64
+
+	dirty dirty
+}
+
+// Worker is the record of a process that leases.
+type Worker struct {
+	Name, Tenant string
+	Concurrency  int
+	Leases       int
+	LastSeen     Time
+	// NoteSeq is the number of the last batch of notes that was taken.
+	NoteSeq                                         int64
+	Granted, Reported, Released, Expired, Recovered int64
+	Windows                                         Windows
+
+	n     uint32
+	dirty dirty
+}
+
+// Session binds a caller's key to one proxy, or to one child of a template.
+type Session struct {
+	Key      string
+	Proxy    uint32
+	ProxyID  proxy.ID
+	Child    string // the session id put into a template
+	LastUsed Time
+	Leases   int
+
+	gone  bool // the proxy or child is not to be used again
+	line  *list.List
+	place *list.Element
+	dirty dirty
+}

@@ -1,0 +1,309 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/hostler-proxy/hostler/internal/pool"
+)
+
+// sink writes the changes of one pool with prepared statements.
+type sink struct {
+	db      *sqlite.Conn
+	pool    int64
+	name    string
+	scratch []byte
+
+	putProxy, putMech, putJudge, putWindow  *sqlite.Stmt
+	putPair, putTarget, putGroup, putWorker *sqlite.Stmt
+	putSession, putLease, putFail           *sqlite.Stmt
+	putTotal                                *sqlite.Stmt
+	dropProxy, dropMech, dropJudge, dropWin *sqlite.Stmt
+	dropPair, dropTarget, dropWorker        *sqlite.Stmt
+	dropSession, forget                     *sqlite.Stmt
+}
+
+var _ pool.Sink = (*sink)(nil)
+
+func newSink(db *sqlite.Conn) (*sink, error) {
+	s := &sink{db: db}
+	for _, p := range []struct {
+		to    **sqlite.Stmt
+		query string
+	}{
+		{&s.putProxy, upsert("proxy", 20)},
+		{&s.putMech, upsert("proxy_mech", 8)},
+		{&s.putJudge, upsert("proxy_judge", 20)},
+		{&s.putWindow, upsert("proxy_window", 11)},
+		{&s.putPair, upsert("pair", 19)},
+		{&s.putTarget, upsert("target", 11)},
+		{&s.putGroup, upsert("grp", 7)},
+		{&s.putWorker, upsert("worker", 12)},
+		{&s.putSession, upsert("session", 7)},
+		{&s.putLease, upsert("lease", 28)},
+		{&s.putFail, `INSERT INTO failure (pool, at, worker, target, proxy, lease, class, phase, error, status, elapsed,
+			fingerprint, url, method, attempt, final, reason, attempts, waited) VALUES (` + marks(19) + `)`},
+		{&s.putTotal, upsert("pool_total", 4)},
+		{&s.dropProxy, "DELETE FROM proxy WHERE pool = ? AND n = ?"},
+		{&s.dropMech, "DELETE FROM proxy_mech WHERE pool = ? AND n = ?"},
+		{&s.dropJudge, "DELETE FROM proxy_judge WHERE pool = ? AND n = ?"},
+		{&s.dropWin, "DELETE FROM proxy_window WHERE pool = ? AND n = ?"},
+		{&s.dropPair, "DELETE FROM pair WHERE pool = ? AND target = ? AND proxy = ?"},
+		{&s.dropTarget, "DELETE FROM target WHERE pool = ? AND n = ?"},
+		{&s.dropWorker, "DELETE FROM worker WHERE pool = ? AND n = ?"},
+		{&s.dropSession, "DELETE FROM session WHERE pool = ? AND key = ?"},
+		{&s.forget, "DELETE FROM lease WHERE pool = ? AND n = ?"},
+	} {
+		stmt, err := db.Prepare(p.query)
+		if err != nil {
+			return nil, fmt.Errorf("prepare %q: %w", p.query, err)
+		}
+		*p.to = stmt
+	}
+	return s, nil
+}
+
+func upsert(table string, columns int) string {
+	return "INSERT OR REPLACE INTO " + table + " VALUES (" + marks(columns) + ")"
+}
+
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
+
+// row binds the columns of one row in order.
+type row struct {
+	stmt *sqlite.Stmt
+	i    int
+}
+
+func (r *row) int(values ...int64) *row {
+	for _, v := range values {
+		r.i++
+		r.stmt.BindInt64(r.i, v)
+	}
+	return r
+}
+
+func (r *row) text(values ...string) *row {
+	for _, v := range values {
+		r.i++
+		r.stmt.BindText(r.i, v)
+	}
+	return r
+}
+
+func (r *row) real(values ...float64) *row {
+	for _, v := range values {
+		r.i++
+		r.stmt.BindFloat(r.i, v)
+	}
+	return r
+}
+
+func (r *row) blob(v []byte) *row {
+	r.i++
+	r.stmt.BindBytes(r.i, v)
+	return r
+}
+
+func (r *row) null(n int) *row {
+	for range n {
+		r.i++
+		r.stmt.BindNull(r.i)
+	}
+	return r
+}
+
+func (r *row) run() error {
+	_, err := r.stmt.Step()
+	if reset := r.stmt.Reset(); err == nil {
+		err = reset
+	}
+	return err
+}
+
+func (s *sink) row(stmt *sqlite.Stmt) *row { return (&row{stmt: stmt}).int(s.pool) }
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (s *sink) PutProxy(p *pool.Proxy, parts pool.Parts) error {
+	steps := []struct {
+		on  bool
+		put func(*pool.Proxy) error
+	}{{parts.Spec, s.spec}, {parts.Mech, s.mech}, {parts.Judge, s.judge}, {parts.Windows, s.window}}
+	for _, step := range steps {
+		if step.on {
+			if err := step.put(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *sink) spec(p *pool.Proxy) error {
+	x, a := &p.Spec, &p.Admin
+	return s.row(s.putProxy).int(int64(p.Number())).
+		text(p.ID.String(), string(x.Scheme), x.Host).int(int64(x.Port)).text(x.Username, x.Password.Reveal()).
+		text(x.Region, x.Group, x.Source, string(x.Labels), x.Exit.String()).
+		int(int64(x.Cap), int64(x.ExpiresAt), int64(x.AddedAt)).
+		text(a.State.String()).int(int64(a.Until)).text(a.Reason).int(bit(a.Remove)).run()
+}
+
+func (s *sink) mech(p *pool.Proxy) error {
+	m := &p.Mech
+	r := s.row(s.putMech).int(int64(p.Number()), m.Uses, m.Fence, int64(m.LastStart), int64(m.LastEnd))
+	r.blob(s.samples(&m.Interval))
+	return r.blob(s.samples(&m.Hold)).run()
+}
+
+func (s *sink) samples(x *pool.Samples) []byte {
+	s.scratch = x.AppendBinary(s.scratch[:0])
+	return s.scratch
+}
+
+func (s *sink) windows(w *pool.Windows) []byte {
+	s.scratch = w.AppendBinary(s.scratch[:0])
+	return s.scratch
+}
+
+func (s *sink) judge(p *pool.Proxy) error {
+	j := &p.Judge
+	return s.row(s.putJudge).int(int64(p.Number()), j.Version).text(j.State.String()).
+		int(int64(j.Streak), int64(j.Level), int64(j.LevelAt), int64(j.Trials), int64(j.Suspensions),
+			int64(j.Orphans), bit(j.OrphanMany), int64(j.OrphanWorker)).
+		int(slots(&j.Slots)...).int(j.FailFence, int64(j.FailedAt), int64(j.Earned), int64(j.EarnedOK)).run()
+}
+
+func slots(s *pool.Slots) []int64 {
+	return []int64{int64(s[pool.CauseFailure]), int64(s[pool.CauseRate]), int64(s[pool.CausePolicy]), int64(s[pool.CauseGeo])}
+}
+
+func (s *sink) window(p *pool.Proxy) error {
+	q := &p.Quality
+	r := s.row(s.putWindow).int(int64(p.Number())).real(float64(q.Score), float64(q.Idle)).
+		int(int64(q.ScoreUntil), int64(q.GatedUntil)).text(q.LastClass.String()).int(int64(q.LastReport), p.Bytes)
+	r.blob(s.windows(&p.Windows))
+	return r.blob(s.samples(&p.Latency)).run()
+}
+
+func (s *sink) PutPair(name pool.PairName, p *pool.Pair) error {
+	r := s.row(s.putPair).int(int64(name.Target), int64(name.Proxy), int64(p.NextOK), int64(p.Epoch), bit(p.Failed))
+	c := p.Charge
+	if c == nil {
+		return r.null(13).run()
+	}
+	return r.int(c.Version).int(slots(&c.Slots)...).int(int64(c.Streak), int64(c.Level), int64(c.LevelAt),
+		int64(c.RateSteps), c.FailFence, c.RateFence, int64(c.Touched), int64(c.Provisional)).run()
+}
+
+func (s *sink) PutTarget(t *pool.Target) error {
+	v := &t.Votes
+	return s.row(s.putTarget).int(int64(t.Number())).text(t.Name).
+		int(int64(t.LastUsed), t.Bytes, int64(v.Epoch), int64(v.OK), int64(v.Failed), int64(v.ByLease)).
+		text(classCounts(&t.Classes)).blob(s.windows(&t.Windows)).run()
+}
+
+func (s *sink) PutGroup(g *pool.Group) error {
+	return s.row(s.putGroup).text(g.Name).int(int64(g.HoldUntil), int64(g.HoldSteps), g.Bytes).
+		text(classCounts(&g.Classes)).blob(s.windows(&g.Windows)).run()
+}
+
+// classCounts is the counts by class, those that are not 0, as JSON.
+func classCounts(counts *[pool.NumClasses]int64) string {
+	b := []byte{'{'}
+	for class, n := range counts {
+		if n == 0 {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, "%q:%d", pool.Class(class).String(), n)
+	}
+	return string(append(b, '}'))
+}
+
+func (s *sink) PutWorker(w *pool.Worker) error {
+	return s.row(s.putWorker).int(int64(w.Number())).text(w.Name, w.Tenant).
+		int(int64(w.Concurrency), int64(w.LastSeen), w.NoteSeq, w.Granted, w.Reported, w.Released, w.Expired).
+		blob(s.windows(&w.Windows)).run()
+}
+
+func (s *sink) PutSession(x *pool.Session) error {
+	return s.row(s.putSession).text(x.Key).int(int64(x.Proxy)).text(x.ProxyID.String(), x.Child).
+		int(int64(x.LastUsed), bit(x.Gone())).run()
+}
+
+func keyBytes(k pool.Key) []byte {
+	b := binary.BigEndian.AppendUint64(nil, k[0])
+	return binary.BigEndian.AppendUint64(b, k[1])
+}
+
+func (s *sink) PutLease(l *pool.Lease) error {
+	m := l.More
+	r := s.row(s.putLease).int(l.N).blob(keyBytes(l.Key)).int(int64(l.Proxy), int64(l.Target), int64(l.Worker)).
+		int(int64(l.Granted), int64(l.Deadline), int64(l.Hard), l.TTL.Milliseconds(), l.Fence, int64(l.RestEnd), int64(l.Band)).
+		int(int64(l.Ended))
+	if l.Live() {
+		r.null(2)
+	} else {
+		r.text(l.Kind.String(), l.Class.String())
+	}
+	r.int(bit(l.Late)).text(m.CallID).int(int64(m.Digest)).text(m.Session, m.Child).int(bit(m.Moved))
+	if m.Moved {
+		r.text(m.Previous.String())
+	} else {
+		r.text("")
+	}
+	return r.int(bit(m.Relaxed)).text(m.Request.Fingerprint, m.Request.URL, m.Request.Method).int(int64(m.Request.Attempt)).run()
+}
+
+func (s *sink) Forget(n int64) error { return s.row(s.forget).int(n).run() }
+
+func (s *sink) PutFailure(f *pool.Failure) error {
+	attempts, err := json.Marshal(f.Attempts)
+	if err != nil {
+		return err
+	}
+	r := &row{stmt: s.putFail}
+	return r.text(s.name).int(int64(f.At)).text(f.Worker, f.Target, f.Proxy, f.Lease, f.Class.String(), f.Phase, f.Error).
+		int(int64(f.Status), f.Elapsed.Milliseconds()).text(f.Request.Fingerprint, f.Request.URL, f.Request.Method).
+		int(int64(f.Request.Attempt), bit(f.Final)).text(f.Reason, string(attempts)).int(f.Waited.Milliseconds()).run()
+}
+
+func (s *sink) RemoveProxy(n uint32) error {
+	for _, stmt := range []*sqlite.Stmt{s.dropProxy, s.dropMech, s.dropJudge, s.dropWin} {
+		if err := s.row(stmt).int(int64(n)).run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sink) RemovePair(p pool.PairName) error {
+	return s.row(s.dropPair).int(int64(p.Target), int64(p.Proxy)).run()
+}
+
+func (s *sink) RemoveTarget(n uint32) error { return s.row(s.dropTarget).int(int64(n)).run() }
+
+func (s *sink) RemoveWorker(n uint32) error { return s.row(s.dropWorker).int(int64(n)).run() }
+
+func (s *sink) RemoveSession(key string) error { return s.row(s.dropSession).text(key).run() }
+
+// putTotals writes the pool's counters and its newest time.
+func (s *sink) putTotals(p *keptPool) error {
+	totals, err := json.Marshal(p.state.Totals())
+	if err != nil {
+		return err
+	}
+	return s.row(s.putTotal).int(int64(p.state.Now())).real(p.state.Credit()).text(string(totals)).run()
+}
