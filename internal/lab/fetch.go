@@ -22,8 +22,6 @@ import (
 type FetchRequest struct {
 	Proxy   *url.URL
 	URL     string
-	Header  http.Header
-	Attempt string // the lab's name of the attempt
 	RootCAs *x509.CertPool
 	Connect time.Duration // budget for reaching and greeting the proxy
 	First   time.Duration // budget until the head of the answer
@@ -117,11 +115,7 @@ func (f *fetch) run(ctx context.Context) error {
 func (f *fetch) proxyHeaders() string {
 	pass, _ := f.r.Proxy.User.Password()
 	credentials := base64.StdEncoding.EncodeToString([]byte(f.r.Proxy.User.Username() + ":" + pass))
-	headers := "Proxy-Authorization: Basic " + credentials + "\r\n"
-	if f.r.Attempt != "" {
-		headers += AttemptHeader + ": " + f.r.Attempt + "\r\n"
-	}
-	return headers
+	return "Proxy-Authorization: Basic " + credentials + "\r\n"
 }
 
 // connect opens a tunnel and speaks TLS in it; ok is false when the proxy said no.

@@ -30,9 +30,9 @@ const (
 	Refusing         ProxyKind = "refusing"          // nothing listens at its port
 	Hanging          ProxyKind = "hanging"           // takes the connection and says nothing
 	WrongCredentials ProxyKind = "wrong_credentials" // wants others than the list has: 407
-	Flaky            ProxyKind = "flaky"             // fails half the time
+	Flaky            ProxyKind = "flaky"             // fails half the time: refuses and works in turns
 	Denying          ProxyKind = "denying"           // answers 403 itself
-	BadGateway       ProxyKind = "bad_gateway"       // answers 502 though the target is up
+	BadGateway       ProxyKind = "bad_gateway"       // answers CONNECT with 502 though the target is up
 	Expiring         ProxyKind = "expiring"          // works until its time is over
 	CutsTunnel       ProxyKind = "cuts_tunnel"       // answers CONNECT with 200 and closes
 	Truncating       ProxyKind = "truncating"        // cuts answers in the middle
@@ -88,7 +88,7 @@ func Demo(seed uint64, d time.Duration) Options {
 		Targets: []TargetSpec{
 			{Name: "shop", Kind: PlainTarget, Latency: 20 * time.Millisecond},
 			{Name: "news", Kind: TLSTarget, Latency: 20 * time.Millisecond},
-			{Name: "limited", Kind: LimitedTarget, Rate: 2, Burst: 2, Latency: 10 * time.Millisecond},
+			{Name: "limited", Kind: LimitedTarget, Rate: 0.4, Burst: 1, Latency: 10 * time.Millisecond},
 			{Name: "outage", Kind: OutageTarget, DownFrom: d * 35 / 100, DownFor: d / 4, Latency: 20 * time.Millisecond},
 		},
 	}
@@ -103,11 +103,11 @@ type Lab struct {
 	cert    tls.Certificate
 	pool    *x509.CertPool
 
-	mu       sync.Mutex
-	rng      *rand.Rand
-	closed   bool
-	conns    map[net.Conn]bool
-	attempts map[string]string // what a proxy did to an attempt: see Judge
+	mu     sync.Mutex
+	rng    *rand.Rand
+	closed bool
+	conns  map[net.Conn]bool
+	done   chan struct{}
 
 	servers []*http.Server
 	closers []func()
@@ -120,7 +120,7 @@ func Start(ctx context.Context, o Options) (*Lab, error) {
 		o.Now = time.Now
 	}
 	l := &Lab{
-		now: o.Now, rng: rand.New(rand.NewPCG(o.Seed, 7)), conns: map[net.Conn]bool{}, attempts: map[string]string{},
+		now: o.Now, rng: rand.New(rand.NewPCG(o.Seed, 7)), conns: map[net.Conn]bool{}, done: make(chan struct{}),
 	}
 	l.start = l.now()
 	if err := l.open(ctx, o); err != nil {
@@ -165,6 +165,9 @@ func (l *Lab) CertPEM() []byte { return certPEM(l.cert) }
 // Close ends all sockets and waits for what used them.
 func (l *Lab) Close() error {
 	l.mu.Lock()
+	if !l.closed {
+		close(l.done)
+	}
 	l.closed = true
 	conns := l.conns
 	l.conns = map[net.Conn]bool{}
@@ -201,32 +204,6 @@ func (l *Lab) track(c net.Conn) (done func(), ok bool) {
 
 func (l *Lab) since() time.Duration { return l.now().Sub(l.start) }
 
-// chance draws once, in the order of the calls.
-func (l *Lab) chance(p float64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.rng.Float64() < p
-}
-
-// AttemptHeader names an attempt for the lab's records; proxies do not pass it on.
-const AttemptHeader = "X-Lab-Attempt"
-
-// maxAttempts bounds the records; beyond it old attempts are forgotten at once.
-const maxAttempts = 1_000_000
-
-// note records what a proxy did to an attempt.
-func (l *Lab) note(attempt, what string) {
-	if attempt == "" {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.attempts) >= maxAttempts {
-		l.attempts = map[string]string{}
-	}
-	l.attempts[attempt] = what
-}
-
 // Truth is whose fault a failed attempt was.
 type Truth struct {
 	Fault string // proxy, target, rate, or "" when nobody was made to fail
@@ -235,26 +212,10 @@ type Truth struct {
 
 // Judge says whose fault a failed attempt was, which went through the proxy at
 // an address to a target and failed between two times.
-func (l *Lab) Judge(proxyAddr, target, attempt string, from, until time.Time) Truth {
-	l.mu.Lock()
-	did := l.attempts[attempt]
-	l.mu.Unlock()
+func (l *Lab) Judge(proxyAddr, target string, from, until time.Time) Truth {
 	for _, p := range l.proxies {
-		if p.Addr != proxyAddr {
-			continue
-		}
-		switch p.Kind {
-		case Refusing, Hanging, WrongCredentials, Denying, BadGateway, CutsTunnel, Truncating:
+		if p.Addr == proxyAddr && p.failed(target, from, until) {
 			return Truth{"proxy", string(p.Kind)}
-		case Flaky:
-			if did == "failed" {
-				return Truth{"proxy", string(p.Kind)}
-			}
-		case Expiring:
-			if !until.Before(p.ExpiresAt) {
-				return Truth{"proxy", string(p.Kind)}
-			}
-		case Good:
 		}
 	}
 	for _, t := range l.targets {

@@ -24,7 +24,8 @@ type Proxy struct {
 
 	lab      *Lab
 	spec     ProxySpec
-	source   net.IP // the address that targets see
+	source   net.IP    // the address that targets see
+	phase    time.Time // Flaky: a turn in which it works begins
 	Connects atomic.Int64
 	Requests atomic.Int64
 	now, max atomic.Int64
@@ -53,6 +54,10 @@ func (l *Lab) startProxy(ctx context.Context, spec ProxySpec) error {
 	switch spec.Kind {
 	case Refusing:
 		return ln.Close() // the port stays free: connections are refused
+	case Flaky:
+		p.phase = l.start.Add(time.Duration(l.rng.Int64N(int64(flakyTurn))))
+		l.wg.Go(func() { p.alternate(ln) })
+		return nil
 	case Expiring:
 		p.ExpiresAt = l.start.Add(spec.ExpiresAfter)
 		timer := time.AfterFunc(spec.ExpiresAfter, func() { _ = ln.Close() })
@@ -60,6 +65,67 @@ func (l *Lab) startProxy(ctx context.Context, spec ProxySpec) error {
 	}
 	l.wg.Go(func() { p.accept(ln) })
 	return nil
+}
+
+// flakyTurn is how long a flaky proxy works, and how long it then refuses.
+const flakyTurn = 1500 * time.Millisecond
+
+// works says whether a flaky proxy is in a turn in which it works.
+func (p *Proxy) works(at time.Time) bool { return at.Sub(p.phase)%(2*flakyTurn) < flakyTurn }
+
+// alternate opens and closes a flaky proxy's port in turns.
+func (p *Proxy) alternate(ln net.Listener) {
+	address := ln.Addr().String()
+	p.lab.wg.Go(func() { p.accept(ln) })
+	open := true
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.lab.done:
+			_ = ln.Close()
+			return
+		case <-tick.C:
+		}
+		switch want := p.works(p.lab.now()); {
+		case open && !want:
+			_ = ln.Close()
+			open = false
+		case !open && want:
+			again, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
+			if err != nil {
+				continue // the port is taken for a moment: it goes on refusing
+			}
+			ln, open = again, true
+			p.lab.wg.Go(func() { p.accept(again) })
+		}
+	}
+}
+
+// failed says whether the proxy was made to fail a request to a target between two times.
+func (p *Proxy) failed(target string, from, until time.Time) bool {
+	switch p.Kind {
+	case Refusing, Hanging, WrongCredentials, Denying, CutsTunnel, Truncating:
+		return true
+	case BadGateway:
+		return p.lab.secure(target)
+	case Flaky:
+		// its port opens and closes up to a tick late
+		return !p.works(from) || !p.works(until) || !p.works(from.Add(-50*time.Millisecond))
+	case Expiring:
+		return !until.Before(p.ExpiresAt)
+	default:
+		return false
+	}
+}
+
+func (l *Lab) secure(target string) bool {
+	for _, t := range l.targets {
+		if t.Name == target {
+			return t.Kind == TLSTarget
+		}
+	}
+	return false
 }
 
 func (p *Proxy) accept(ln net.Listener) {
@@ -93,9 +159,7 @@ func (p *Proxy) serve(conn net.Conn) {
 	p.Requests.Add(1)
 	p.max.Store(max(p.max.Load(), p.now.Add(1)))
 	defer p.now.Add(-1)
-	attempt := req.Header.Get(AttemptHeader)
-	req.Header.Del(AttemptHeader)
-	if !p.admit(conn, req, attempt) {
+	if !p.admit(conn, req) {
 		return
 	}
 	if p.spec.Delay > 0 {
@@ -109,7 +173,7 @@ func (p *Proxy) serve(conn net.Conn) {
 }
 
 // admit does what the proxy's kind is made to do before anything else.
-func (p *Proxy) admit(conn net.Conn, req *http.Request, attempt string) bool {
+func (p *Proxy) admit(conn net.Conn, req *http.Request) bool {
 	switch p.Kind {
 	case WrongCredentials:
 		answer(conn, http.StatusProxyAuthRequired, "Proxy-Authenticate: Basic realm=\"lab\"\r\n")
@@ -118,14 +182,10 @@ func (p *Proxy) admit(conn net.Conn, req *http.Request, attempt string) bool {
 		answer(conn, http.StatusForbidden, "")
 		return false
 	case BadGateway:
-		answer(conn, http.StatusBadGateway, "")
-		return false
-	case Flaky:
-		if p.lab.chance(0.5) {
-			p.lab.note(attempt, "failed")
-			return false // closes without an answer
+		if req.Method == http.MethodConnect {
+			answer(conn, http.StatusBadGateway, "")
+			return false
 		}
-		p.lab.note(attempt, "passed")
 	}
 	user, pass, ok := parseBasic(req.Header.Get("Proxy-Authorization"))
 	if !ok || user != p.Username || pass != p.Password {
@@ -224,9 +284,14 @@ func (p *Proxy) forward(conn net.Conn, req *http.Request) {
 		answer(conn, http.StatusBadGateway, "")
 		return
 	}
-	var out io.Reader = target
+	in := bufio.NewReader(target)
+	if _, err := in.Peek(1); err != nil {
+		answer(conn, http.StatusBadGateway, "Proxy-Status: lab; error=connection_terminated\r\n")
+		return
+	}
+	var out io.Reader = in
 	if p.Kind == Truncating {
-		out = io.LimitReader(target, 150)
+		out = io.LimitReader(in, 150)
 	}
 	_, _ = io.Copy(conn, out)
 }
