@@ -10,6 +10,7 @@ require (
 	github.com/tidwall/btree v1.8.2
 	golang.org/x/net v0.62.0
 	golang.org/x/term v0.48.0
+	pgregory.net/rapid v1.3.0
 	zombiezen.com/go/sqlite v1.4.2
 )
 

@@ -119,6 +119,9 @@ func (s *State) rebuildExpiring() int {
 
 // sweepIdle drops what nobody used for long.
 func (s *State) sweepIdle() {
+	for s.tombs.len() > 0 && s.tombs.peek().ended.Add(tombAge) <= s.now {
+		s.unbury()
+	}
 	s.sweepSessions()
 	s.freeNumbers()
 	for _, t := range s.targets {
@@ -136,9 +139,6 @@ func (s *State) sweepIdle() {
 			s.workers[w.n] = nil
 			s.changed.droppedWorker(w)
 		}
-	}
-	for s.tombs.len() > 0 && s.tombs.peek().ended.Add(tombAge) <= s.now {
-		s.unbury()
 	}
 }
 
