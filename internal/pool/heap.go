@@ -119,15 +119,23 @@ func (a *agenda[T]) later(at Time, what T) { a.heap.push(at, what) }
 
 func (a *agenda[T]) len() int { return a.line.len() + len(a.heap) }
 
-// min is the time of the earliest entry.
-func (a *agenda[T]) min() (Time, bool) {
-	at, ok := a.heap.min()
+// peek gives the earliest entry.
+func (a *agenda[T]) peek() (e due[T], ok bool) {
+	if len(a.heap) > 0 {
+		e, ok = a.heap[0], true
+	}
 	if a.line.len() > 0 {
-		if first := a.line.peek().at; !ok || first < at {
+		if first := a.line.peek(); !ok || first.at <= e.at {
 			return first, true
 		}
 	}
-	return at, ok
+	return e, ok
+}
+
+// min is the time of the earliest entry.
+func (a *agenda[T]) min() (Time, bool) {
+	e, ok := a.peek()
+	return e.at, ok
 }
 
 // take removes the earliest entry if it is due at now.

@@ -156,11 +156,29 @@ func (s *State) wake(c *selClass) {
 		if !ok {
 			return
 		}
-		n := e.what
-		if int(n) < len(s.proxies) && s.proxies[n] != nil && s.hot[n].wake == e.at && s.classes[s.hot[n].class] == c {
-			s.place(n)
+		if s.holdsWake(c, e.what, e.at) {
+			s.place(e.what)
 		}
 	}
+}
+
+// nextWake is when the next proxy of the class changes by itself.
+func (s *State) nextWake(c *selClass) (Time, bool) {
+	for {
+		at, ok := c.wakes.min()
+		if !ok {
+			return 0, false
+		}
+		if n := c.wakes[0].what; s.holdsWake(c, n, at) {
+			return at, true
+		}
+		c.wakes.take(at) // it does not hold any more
+	}
+}
+
+// holdsWake says whether an entry of the class's wakes is still the proxy's.
+func (s *State) holdsWake(c *selClass, n uint32, at Time) bool {
+	return int(n) < len(s.proxies) && s.proxies[n] != nil && s.hot[n].wake == at && s.classes[s.hot[n].class] == c
 }
 
 // openingOf gives the finished opening of a class for a target, if there is one.

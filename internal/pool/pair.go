@@ -107,16 +107,37 @@ func (s *State) wakePairs(t *Target) {
 	for {
 		e, ok := t.due.take(s.now)
 		if !ok {
-			return
+			break
 		}
 		pair := &t.slab[e.what]
-		if !pair.used || pair.blockedUntil() > s.now {
+		if !pair.used || pair.rests == restNone || pair.blockedUntil() > s.now {
 			continue // gone, or extended: then a later entry stands
 		}
-		if pair.rests != restNone {
-			s.recountPair(t, e.what)
-		}
+		s.recountPair(t, e.what)
 		s.retire(t, pair, e.what)
+	}
+	for {
+		e, ok := t.fading.take(s.now)
+		if !ok {
+			return
+		}
+		if pair := &t.slab[e.what]; pair.used && pair.rests == restNone && pair.lookAgain == e.at {
+			s.retire(t, pair, e.what)
+		}
+	}
+}
+
+// nextDue is when the next rest on the target ends; ok is false when nothing rests.
+func (t *Target) nextDue() (Time, bool) {
+	for {
+		e, ok := t.due.peek()
+		if !ok {
+			return 0, false
+		}
+		if pair := &t.slab[e.what]; pair.used && pair.rests != restNone && pair.blockedUntil() == e.at {
+			return e.at, true
+		}
+		t.due.take(e.at) // it does not hold any more
 	}
 }
 
@@ -140,6 +161,6 @@ func (s *State) retire(t *Target, pair *Pair, place uint32) {
 		s.dropPair(t, pair.Proxy)
 	case pair.lookAgain <= s.now:
 		pair.lookAgain = keep
-		t.due.later(keep, place)
+		t.fading.soon(keep, place)
 	}
 }

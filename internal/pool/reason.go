@@ -58,7 +58,7 @@ func (s *State) refuse(q *query) *Refusal {
 		if c.full > 0 {
 			r.Held = true
 		}
-		if at, ok := c.wakes.min(); ok {
+		if at, ok := s.nextWake(c); ok {
 			r.soonest(at)
 		}
 		if c.group != nil {
@@ -71,7 +71,7 @@ func (s *State) refuse(q *query) *Refusal {
 		inside++
 	}
 	r.Reasons[ReasonFiltered] += len(s.byID) - inside
-	if at, ok := q.target.due.min(); ok {
+	if at, ok := q.target.nextDue(); ok {
 		r.soonest(at)
 	}
 	return r

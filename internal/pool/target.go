@@ -23,6 +23,7 @@ type Target struct {
 	slab     []Pair
 	free     []uint32       // free places in slab
 	due      agenda[uint32] // ends of rests of pairs, by place
+	fading   agenda[uint32] // looks at pairs that rest no more, by place
 	blocked  [][2]int       // by selector class: pairs that rest for reuse, and for a fault
 	openings []*opening
 	skipped  []int // by selector class: resting pairs that picks walked over

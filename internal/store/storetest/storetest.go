@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -51,7 +52,11 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opened := open(t)
-			f := &fixture{t: t, Store: opened.Store, reopen: opened.Reopen, now: pool.At(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))}
+			f := &fixture{
+				t: t, Store: opened.Store, reopen: opened.Reopen,
+				// ahead of the store's own clock, which views ask: time never runs backwards inside
+				now: opened.Store.Now().Add(48 * time.Hour),
+			}
 			f.pool("p", pool.DefaultPolicy())
 			test(t, f)
 		})
@@ -635,8 +640,6 @@ func survivesReopening(t *testing.T, f *fixture) {
 	first := f.lease(pool.AcquireParams{CallID: "c1", Digest: 1, Session: "s", Target: "a.example"})
 	f.report(first.Lease.Key, pool.ClassProxyDial)
 	second := f.lease(pool.AcquireParams{CallID: "c2", Digest: 2, Request: pool.Request{URL: "http://x/", Attempt: 4}})
-	third := f.lease(pool.AcquireParams{Target: "b.example", LeastBad: true, Session: "s"})
-	_ = third
 	before := map[proxy.ID]pool.ProxyView{}
 	for _, id := range ids {
 		before[id] = f.view(id)
@@ -694,6 +697,9 @@ func exclusiveUnderConcurrency(t *testing.T, f *fixture) {
 					t.Errorf("lease %v twice", g.Lease.Key)
 				}
 				seen[g.Lease.Key] = true
+				mu.Unlock()
+				runtime.Gosched() // hold it while others try
+				mu.Lock()
 				held[g.ID]--
 				mu.Unlock()
 				if _, err := f.Settle(context.Background(), store.SettleParams{Pool: "p", Endings: []pool.Ending{{
