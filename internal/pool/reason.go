@@ -50,11 +50,11 @@ type Refusal struct {
 func (s *State) refuse(q *query) *Refusal {
 	r := &Refusal{Exact: !q.cut, Reasons: q.seen}
 	s.totals.Refused++
-	inside := 0
+	inside, free := 0, 0
 	for _, n := range q.classes {
 		c := s.classes[n]
 		inside += c.size()
-		s.explainClass(q, n, r)
+		free += s.explainClass(q, n, r)
 		if c.full > 0 {
 			r.Held = true
 		}
@@ -71,7 +71,7 @@ func (s *State) refuse(q *query) *Refusal {
 		inside++
 	}
 	r.Reasons[ReasonFiltered] += len(s.byID) - inside
-	if at, ok := q.target.nextDue(); ok {
+	if at, ok := q.target.nextDue(); ok && free > 0 { // the end of a pair's rest frees nothing that is not free itself
 		r.soonest(at)
 	}
 	return r
@@ -84,8 +84,8 @@ func (r *Refusal) soonest(at Time) {
 }
 
 // explainClass adds the counts of one class: by state first, then, for those
-// that are free, by how their pairs rest.
-func (s *State) explainClass(q *query, n uint16, r *Refusal) {
+// that are free, by how their pairs rest. It tells how many are free.
+func (s *State) explainClass(q *query, n uint16, r *Refusal) int {
 	c := s.classes[n]
 	free := 0
 	for t := range c.free {
@@ -100,13 +100,14 @@ func (s *State) explainClass(q *query, n uint16, r *Refusal) {
 	r.Reasons[ReasonExpired] += c.count[StatusExpired]
 	if c.group != nil && c.group.HoldUntil > s.now {
 		r.Reasons[ReasonGroupHold] += free
-		return
+		return 0
 	}
-	free -= q.seenIn[n]
+	resting := free - q.seenIn[n]
 	reuse := 0
 	if int(n) < len(q.target.blocked) {
-		reuse = min(free, q.target.blocked[n][restReuse-1])
+		reuse = min(resting, q.target.blocked[n][restReuse-1])
 	}
 	r.Reasons[ReasonReuseInterval] += reuse
-	r.Reasons[ReasonPairCooling] += max(0, free-reuse)
+	r.Reasons[ReasonPairCooling] += max(0, resting-reuse)
+	return free
 }
