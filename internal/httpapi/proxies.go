@@ -309,7 +309,7 @@ func (s *Server) why(w http.ResponseWriter, r *http.Request) error {
 		Failures []failureBody `json:"failures"`
 	}{
 		Proxy: proxyOf(&res.Proxy, res.Now), Because: because(&res.Proxy, res.Now), Holds: slotsOf(res.Proxy.Judge.Slots, res.Now),
-		Pairs: []pairBody{}, Failures: failuresOf(failures.Failures),
+		Pairs: []pairBody{}, Failures: failuresOf(poolOf(r.URL.Query()), failures.Failures),
 	}
 	for _, p := range res.Pairs {
 		body := pairBody{Target: p.Target, NextOKAt: stamp(p.NextOK), Holds: []slotBody{}}

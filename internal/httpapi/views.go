@@ -137,6 +137,7 @@ func (s *Server) deleteSession(w http.ResponseWriter, r *http.Request) error {
 type failureBody struct {
 	ID        int64       `json:"id"`
 	At        timestamp   `json:"at"`
+	Pool      string      `json:"pool"`
 	Worker    string      `json:"worker"`
 	Target    string      `json:"target"`
 	Proxy     string      `json:"proxy"`
@@ -155,11 +156,11 @@ type failureBody struct {
 	WaitedMS  int64       `json:"waited_ms"`
 }
 
-func failuresOf(list []store.FailureRow) []failureBody {
+func failuresOf(pool string, list []store.FailureRow) []failureBody {
 	out := []failureBody{}
 	for _, f := range list {
 		b := failureBody{
-			ID: f.N, At: stamp(f.At), Worker: f.Worker, Target: f.Target, Proxy: f.Proxy, Lease: f.Lease, Class: f.Class.String(),
+			ID: f.N, At: stamp(f.At), Pool: pool, Worker: f.Worker, Target: f.Target, Proxy: f.Proxy, Lease: f.Lease, Class: f.Class.String(),
 			Fault: f.Class.Effect().Fault.String(), Phase: f.Phase, Error: f.Error, Status: f.Status, ElapsedMS: f.Elapsed.Milliseconds(),
 			Attempt: f.Request.Attempt, Request: requestOf(f.Request), Final: f.Final, Reason: f.Reason, Attempts: f.Attempts,
 			WaitedMS: f.Waited.Milliseconds(),
@@ -216,7 +217,7 @@ func (s *Server) listFailures(w http.ResponseWriter, r *http.Request) error {
 		Failures     []failureBody `json:"failures"`
 		Cursor       string        `json:"cursor"`
 		ScannedUntil timestamp     `json:"scanned_until"`
-	}{failuresOf(res.Failures), "", stamp(res.ScannedUntil)}
+	}{failuresOf(q.Pool, res.Failures), "", stamp(res.ScannedUntil)}
 	switch {
 	case res.More:
 		answer.Cursor = cursor(res.Failures[len(res.Failures)-1].N)

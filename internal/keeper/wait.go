@@ -281,3 +281,16 @@ func (r *room) nextDue() time.Duration {
 	}
 	return max(wait, time.Millisecond)
 }
+
+// Waiting is how many acquires of a pool wait.
+func (k *Keeper) Waiting(poolName string) int {
+	k.mu.Lock()
+	r := k.rooms[poolName]
+	k.mu.Unlock()
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.size
+}

@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -11,8 +13,11 @@ import (
 // see a token that carries it, signed.
 type Key [2]uint64
 
-// Short is what views show of a lease: too little to use it.
-func (k Key) Short() string { return fmt.Sprintf("%08x", uint32(k[1]>>32)) }
+// Short is what views show of a lease: the first eight characters of its id, too
+// little to use it.
+func (k Key) Short() string {
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, k[1]))[:8]
+}
 
 // Request is what a caller says of the request it will send; it is kept for
 // failure records.

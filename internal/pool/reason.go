@@ -103,11 +103,33 @@ func (s *State) explainClass(q *query, n uint16, r *Refusal) int {
 		return 0
 	}
 	resting := free - q.seenIn[n]
-	reuse := 0
-	if int(n) < len(q.target.blocked) {
-		reuse = min(resting, q.target.blocked[n][restReuse-1])
-	}
+	reuse := s.reuseAmong(q.target, n, resting)
 	r.Reasons[ReasonReuseInterval] += reuse
 	r.Reasons[ReasonPairCooling] += max(0, resting-reuse)
 	return free
+}
+
+// explainLimit is how many free proxies a refusal looks at one by one to tell
+// why their pairs rest; with more of them the target's counts are the answer,
+// which may count a proxy that is leased.
+const explainLimit = 64
+
+// reuseAmong says how many of the free proxies of a class rest for their reuse interval.
+func (s *State) reuseAmong(t *Target, n uint16, resting int) int {
+	if int(n) >= len(t.blocked) {
+		return 0
+	}
+	if resting > explainLimit {
+		return min(resting, t.blocked[n][restReuse-1])
+	}
+	reuse := 0
+	for tier := range numTiers {
+		s.classes[n].free[tier].Scan(func(key uint64) bool {
+			if pair := t.pair(numberOf(key)); pair != nil && pair.restAt(s.now) == restReuse {
+				reuse++
+			}
+			return true
+		})
+	}
+	return min(reuse, resting)
 }
