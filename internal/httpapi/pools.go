@@ -302,7 +302,7 @@ func appliedOf(a *keeper.Applied, dry bool) map[string]any {
 	if kept == nil {
 		kept = []string{}
 	}
-	return map[string]any{"changes": changes, "kept_overrides": kept, "dry_run": dry}
+	return map[string]any{"version": a.Version, "changes": changes, "kept_overrides": kept, "dry_run": dry}
 }
 
 type voteBody struct {
@@ -314,6 +314,7 @@ type targetBody struct {
 	Target          string           `json:"target"`
 	Pool            string           `json:"pool"`
 	Verdict         string           `json:"verdict"`
+	Holds           []slotBody       `json:"holds"`
 	Votes           voteBody         `json:"votes"`
 	InFlight        int              `json:"in_flight"`
 	ReuseIntervalMS int64            `json:"reuse_interval_ms"`
@@ -337,7 +338,7 @@ func classesOf(counts *[pool.NumClasses]int64) map[string]int64 {
 // targetOf shows a target. Its verdict is healthy as long as nothing judges it.
 func targetOf(poolName string, v *pool.TargetView, now pool.Time, day int32) targetBody {
 	return targetBody{
-		Target: v.Name, Pool: poolName, Verdict: "healthy", Votes: voteBody{v.Votes.OK, v.Votes.Failed}, InFlight: v.InFlight,
+		Target: v.Name, Pool: poolName, Verdict: "healthy", Holds: []slotBody{}, Votes: voteBody{v.Votes.OK, v.Votes.Failed}, InFlight: v.InFlight,
 		ReuseIntervalMS: v.Reuse.Milliseconds(), Resting: map[string]int{"reuse_interval": v.Resting[0], "pair_cooling": v.Resting[1]},
 		Bytes: v.Bytes, Windows: windowsOf(&v.Windows, now, day), Classes: classesOf(&v.Classes), LastUsedAt: stamp(v.LastUsed),
 	}
@@ -401,9 +402,9 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 		value = fmt.Sprintf("%dms", *body.ReuseIntervalMS)
 	}
 	poolName := poolOf(r.URL.Query())
-	changes, err := s.k.Override(r.Context(), poolName, config.Settings{"targets." + name + ".reuse_interval": value})
+	applied, err := s.k.Override(r.Context(), poolName, config.Settings{"targets." + name + ".reuse_interval": value})
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, appliedOf(&keeper.Applied{Changes: changes}, false))
+	return writeJSON(w, http.StatusOK, appliedOf(&applied, false))
 }

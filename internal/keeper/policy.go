@@ -15,6 +15,8 @@ import (
 
 // Applied says what applying a policy file changed.
 type Applied struct {
+	// Version is the newest version among the policies that were written or looked at.
+	Version int64
 	// Changes are by pool and setting: pools.NAME.setting.
 	Changes []config.Change
 	// Kept are settings that the API had edited: they stand over the file's.
@@ -37,12 +39,15 @@ func (k *Keeper) Apply(ctx context.Context, file *config.File, dry bool) (Applie
 		for _, path := range p.kept {
 			out.Kept = append(out.Kept, "pools."+p.name+"."+path)
 		}
+		out.Version = max(out.Version, p.expect)
 		if dry || !p.write {
 			continue
 		}
-		if _, err := k.putPool(ctx, p.name, p.record, p.expect); err != nil {
+		info, err := k.putPool(ctx, p.name, p.record, p.expect)
+		if err != nil {
 			return out, fmt.Errorf("pool %q: %w", p.name, err)
 		}
+		out.Version = max(out.Version, info.Record.Policy.Version)
 	}
 	return out, nil
 }
@@ -90,9 +95,10 @@ func (k *Keeper) plan(ctx context.Context, file *config.File) ([]plannedPool, er
 
 // Override edits settings of a pool over its file; an empty value takes an edit
 // back. The pool is made if there is none. It tells what changed.
-func (k *Keeper) Override(ctx context.Context, name string, edits config.Settings) ([]config.Change, error) {
+func (k *Keeper) Override(ctx context.Context, name string, edits config.Settings) (Applied, error) {
+	var out Applied
 	if err := config.CheckName(name); err != nil {
-		return nil, &InputError{"pool", err.Error()}
+		return out, &InputError{"pool", err.Error()}
 	}
 	before := pool.DefaultPolicy()
 	record := store.PolicyRecord{}
@@ -100,7 +106,7 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 	if info, err := k.store.Pool(ctx, name); err == nil {
 		record, before, expect = info.Record, info.Record.Policy, info.Record.Policy.Version
 	} else if !errors.Is(err, store.ErrNoPool) {
-		return nil, err
+		return out, err
 	}
 	overrides := maps.Clone(record.Overrides)
 	if overrides == nil {
@@ -112,7 +118,7 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 			continue
 		}
 		if err := config.Check(path, value); err != nil {
-			return nil, &InputError{path, err.Error()}
+			return out, &InputError{path, err.Error()}
 		}
 		overrides[path] = value
 	}
@@ -120,15 +126,21 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 	if err != nil {
 		var fault *config.Error
 		if errors.As(err, &fault) {
-			return nil, &InputError{fault.Path, fault.Text}
+			return out, &InputError{fault.Path, fault.Text}
 		}
-		return nil, err
+		return out, err
 	}
 	record.Overrides, record.Policy = overrides, policy
-	if _, err := k.putPool(ctx, name, record, expect); err != nil {
-		return nil, err
+	info, err := k.putPool(ctx, name, record, expect)
+	if err != nil {
+		return out, err
 	}
-	return config.Diff(&before, &policy), nil
+	out.Version = info.Record.Policy.Version
+	for _, c := range config.Diff(&before, &policy) {
+		c.Path = "pools." + name + "." + c.Path
+		out.Changes = append(out.Changes, c)
+	}
+	return out, nil
 }
 
 // DeletePool removes an empty pool.
