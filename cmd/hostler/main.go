@@ -75,7 +75,6 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		return exitUsage
 	}
 	e := &env{cli: &c, parser: parser, in: in, out: out, errs: errs}
-	defer func() { _ = recover() }() //nolint:errcheck // see parse
 	parsed, done := parse(parser, args, errs, &code)
 	if done {
 		return code

@@ -84,13 +84,14 @@ func (a *App) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.store, err = embedded.Open(ctx, embedded.Options{
+	st, err := embedded.Open(ctx, embedded.Options{
 		Path: a.o.Store, Full: a.o.FullSync, Judge: judge.Rule, Log: a.o.Log,
 		Clock: func() pool.Time { return pool.At(a.o.Clock()) },
 	})
 	if err != nil {
 		return err
 	}
+	a.store = st
 	a.keeper, err = keeper.New(ctx, keeper.Options{Store: a.store, Log: a.o.Log, RecoverEvery: a.o.RecoverEvery})
 	if err != nil {
 		return err

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/hostler-proxy/hostler/client"
+)
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close() //nolint:errcheck // nothing to save
+	return l.Addr().String(), nil
+}
+
+// exits runs a command and demands its exit code: exits 2 hostler ...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if neg {
+		ts.Fatalf("exits takes no !")
+	}
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// waitFor waits until the daemon of the script serves.
+func waitFor(ts *testscript.TestScript, _ bool, _ []string) {
+	api, err := client.New(ts.Getenv("HOSTLER_URL"))
+	ts.Check(err)
+	deadline := time.Now().Add(15 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for time.Now().Before(deadline) {
+		err = api.Ready(context.Background())
+		if err == nil || !errors.Is(err, client.ErrUnreachable) {
+			return
+		}
+		<-tick.C
+	}
+	ts.Fatalf("the daemon does not answer: %v", err)
+}
+
+func foreignStore(ts *testscript.TestScript, _ bool, args []string) {
+	sqlFile(ts, args[0], "CREATE TABLE theirs (x); PRAGMA application_id = 7;")
+}
+
+func newerStore(ts *testscript.TestScript, _ bool, args []string) {
+	sqlFile(ts, args[0], "CREATE TABLE later (x); PRAGMA application_id = 1213158228; PRAGMA user_version = 999;")
+}
+
+func sqlFile(ts *testscript.TestScript, name, script string) {
+	db, err := sqlite.OpenConn(ts.MkAbs(name), sqlite.OpenReadWrite|sqlite.OpenCreate)
+	ts.Check(err)
+	defer db.Close() //nolint:errcheck // checked by who reads it
+	for statement := range strings.SplitSeq(script, ";") {
+		if strings.TrimSpace(statement) != "" {
+			ts.Check(sqlitex.ExecuteTransient(db, statement, nil))
+		}
+	}
+}
