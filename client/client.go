@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// ErrUnreachable: nobody answers at the server's address, or the answer broke
+// ErrUnreachable is that nobody answers at the server's address, or the answer broke
 // off. Whether the server did what was asked is then not known.
 var ErrUnreachable = errors.New("the server is not reachable")
 

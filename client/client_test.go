@@ -196,6 +196,7 @@ func TestUnreachable(t *testing.T) {
 func TestTheContextEndsACall(t *testing.T) {
 	arrived := make(chan struct{}, 2)
 	c := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // before that the server does not look for the caller's end
 		arrived <- struct{}{}
 		<-r.Context().Done()
 	}))
@@ -295,8 +296,13 @@ func TestSecretsDoNotPrint(t *testing.T) {
 	}}
 	token := client.Token{Name: "crawl", Role: "worker", Token: "tokenmarker"}
 	values := []any{
-		lease, &lease, lease.Proxy, &lease.Proxy, []client.Lease{lease}, client.Acquired{Leases: []client.Lease{lease}},
-		map[string]client.LeasedProxy{"a": lease.Proxy}, client.Exchanged{Leases: []client.Lease{lease}}, token, &token, []client.Token{token},
+		lease, &lease, lease.Proxy, &lease.Proxy,
+		[]client.Lease{lease},
+		client.Acquired{Leases: []client.Lease{lease}},
+		map[string]client.LeasedProxy{"a": lease.Proxy},
+		client.Exchanged{Leases: []client.Lease{lease}},
+		token, &token,
+		[]client.Token{token},
 	}
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
@@ -321,11 +327,11 @@ func TestSecretsDoNotPrint(t *testing.T) {
 func TestPatchLeavesOutWhatIsNotSaid(t *testing.T) {
 	at := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	for want, p := range map[string]client.ProxyPatch{
-		`{}`:                                  {},
-		`{"expires_at":null}`:                 {ExpiresAt: &time.Time{}},
+		`{}`:                                   {},
+		`{"expires_at":null}`:                  {ExpiresAt: &time.Time{}},
 		`{"until":"2026-12-01T12:00:00.000Z"}`: {Until: &at},
-		`{"cap":0,"region":""}`:               {Cap: ptr(0), Region: ptr("")},
-		`{"labels":{},"state":"active"}`:      {Labels: &map[string]string{}, State: ptr("active")},
+		`{"cap":0,"region":""}`:                {Cap: new(0), Region: new("")},
+		`{"labels":{},"state":"active"}`:       {Labels: &map[string]string{}, State: new("active")},
 	} {
 		got, err := json.Marshal(p)
 		if err != nil || string(got) != want {

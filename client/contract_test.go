@@ -75,15 +75,13 @@ func serve(t *testing.T, h http.Handler, opts ...client.Option) *client.Client {
 	return c
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // calls use every operation with as many of its fields as there are.
 func calls() map[string]func(ctx context.Context, c *client.Client) (any, error) {
 	at := time.Date(2026, 12, 1, 12, 0, 0, 120e6, time.FixedZone("", 3600))
 	facts := client.Facts{
 		Phase: "headers", Status: 429, Error: "timeout", Class: "RATE_LIMITED", ElapsedMS: 5, ConnectMS: 1, FirstByteMS: 4, Bytes: 9,
 		BodyBytes: 8, BodyHash: "h", RedirectHost: "a", Matched: []string{"r"}, RetryAfter: "30", ProxyStatus: "p", VendorError: "v",
-		HTTPS: true, Valid: ptr(false), Items: 3, Method: "GET", Fence: 7,
+		HTTPS: true, Valid: new(false), Items: 3, Method: "GET", Fence: 7,
 		Request: &client.Request{Fingerprint: "f", URL: "https://shop.example/", Method: "GET", Attempt: 1},
 	}
 	acquire := client.AcquireRequest{
@@ -91,9 +89,9 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		Session: "s", LeastBad: true, Request: facts.Request,
 		Select: &client.Select{Region: "de", Scheme: "http", Group: "g", Labels: map[string]string{"k": "v"}, Exclude: []string{proxyID}},
 	}
-	note := client.Note{Lease: leaseID, Valid: ptr(true), Items: 2, Ban: true, Fence: 7}
+	note := client.Note{Lease: leaseID, Valid: new(true), Items: 2, Ban: true, Fence: 7}
 	patch := client.ProxyPatch{
-		State: ptr("disabled"), Reason: "r", Until: &at, Cap: ptr(0), Labels: &map[string]string{"k": "v"}, Region: ptr(""),
+		State: new("disabled"), Reason: "r", Until: &at, Cap: new(0), Labels: &map[string]string{"k": "v"}, Region: new(""),
 		ExpiresAt: &time.Time{},
 	}
 	filter := client.ProxyFilter{
@@ -128,7 +126,9 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 			list, cursor, err := c.Proxies(ctx, filter)
 			return []any{list, cursor}, err
 		},
-		"patchProxies": func(ctx context.Context, c *client.Client) (any, error) { return c.PatchProxies(ctx, filter, patch, true) },
+		"patchProxies": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.PatchProxies(ctx, filter, patch, true)
+		},
 		"importProxies": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.Import(ctx, strings.NewReader("192.0.2.1:80\n"), client.ImportOptions{
 				Pool: "p", Scheme: "socks5", Exit: "rotating", Region: "de", Group: "g", Source: "s", Labels: map[string]string{"b": "2", "a": "1"},
@@ -137,25 +137,31 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		},
 		"getProxy":     func(ctx context.Context, c *client.Client) (any, error) { return c.Proxy(ctx, "p", proxyID) },
 		"explainProxy": func(ctx context.Context, c *client.Client) (any, error) { return c.Why(ctx, "", proxyID) },
-		"patchProxy":   func(ctx context.Context, c *client.Client) (any, error) { return nil, c.PatchProxy(ctx, "p", proxyID, patch) },
-		"deleteProxy":  func(ctx context.Context, c *client.Client) (any, error) { return nil, c.DeleteProxy(ctx, "p", proxyID) },
-		"listPools":    func(ctx context.Context, c *client.Client) (any, error) { return c.Pools(ctx) },
-		"getPool":      func(ctx context.Context, c *client.Client) (any, error) { return c.Pool(ctx, "default") },
+		"patchProxy": func(ctx context.Context, c *client.Client) (any, error) {
+			return nil, c.PatchProxy(ctx, "p", proxyID, patch)
+		},
+		"deleteProxy": func(ctx context.Context, c *client.Client) (any, error) { return nil, c.DeleteProxy(ctx, "p", proxyID) },
+		"listPools":   func(ctx context.Context, c *client.Client) (any, error) { return c.Pools(ctx) },
+		"getPool":     func(ctx context.Context, c *client.Client) (any, error) { return c.Pool(ctx, "default") },
 		"putPool": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.PutPool(ctx, "default", map[string]any{"ttl_ms": nil, "reuse_interval_ms": 5000, "caps": map[string]any{"static": 2}})
 		},
 		"deletePool":  func(ctx context.Context, c *client.Client) (any, error) { return nil, c.DeletePool(ctx, "old") },
 		"listGroups":  func(ctx context.Context, c *client.Client) (any, error) { return c.Groups(ctx, "p") },
 		"listTargets": func(ctx context.Context, c *client.Client) (any, error) { return c.Targets(ctx, "p") },
-		"getTarget":   func(ctx context.Context, c *client.Client) (any, error) { return c.Target(ctx, "p", "[2001:db8::1]:80") },
-		"putTarget": func(ctx context.Context, c *client.Client) (any, error) {
-			return c.PutTarget(ctx, "p", "shop.example", client.TargetPolicy{ReuseIntervalMS: ptr(int64(12000))})
+		"getTarget": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Target(ctx, "p", "[2001:db8::1]:80")
 		},
-		"getSession":    func(ctx context.Context, c *client.Client) (any, error) { return c.Session(ctx, "p", "cart/17") },
-		"deleteSession": func(ctx context.Context, c *client.Client) (any, error) { return nil, c.EndSession(ctx, "p", "cart/17") },
+		"putTarget": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.PutTarget(ctx, "p", "shop.example", client.TargetPolicy{ReuseIntervalMS: new(int64(12000))})
+		},
+		"getSession": func(ctx context.Context, c *client.Client) (any, error) { return c.Session(ctx, "p", "cart/17") },
+		"deleteSession": func(ctx context.Context, c *client.Client) (any, error) {
+			return nil, c.EndSession(ctx, "p", "cart/17")
+		},
 		"listFailures": func(ctx context.Context, c *client.Client) (any, error) {
 			list, cursor, err := c.Failures(ctx, client.FailureFilter{
-				Pool: "p", Worker: "w", Proxy: proxyID, Target: "t", Class: "PROXY_DIAL", Final: ptr(false), Since: at, Limit: 5, Cursor: "c",
+				Pool: "p", Worker: "w", Proxy: proxyID, Target: "t", Class: "PROXY_DIAL", Final: new(false), Since: at, Limit: 5, Cursor: "c",
 			})
 			return []any{list, cursor}, err
 		},

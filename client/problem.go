@@ -24,7 +24,7 @@ const (
 	UnknownPool          = "unknown-pool"           // no such pool
 	UnknownTarget        = "unknown-target"         // nothing was sent to it yet
 	UnknownSession       = "unknown-session"        // no such session
-	UnknownToken         = "unknown-token"          //nolint:gosec // a word, no token
+	UnknownToken         = "unknown-token"          // no such token
 	Unauthorized         = "unauthorized"           // no token, or not a known one
 	Forbidden            = "forbidden"              // the token's role is not enough
 	MisdirectedHost      = "misdirected-host"       // without a token, only loopback names will do
@@ -38,7 +38,7 @@ const (
 )
 
 // Problem is an error that the server answered (RFC 9457).
-type Problem struct {
+type Problem struct { //nolint:errname // RFC 9457 calls it so
 	Type         string         `json:"type"` // "/problems/" and a stable slug
 	Title        string         `json:"title"`
 	Status       int            `json:"status"`

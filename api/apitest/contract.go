@@ -301,14 +301,16 @@ func (o *Operation) answer(status int) object {
 func (o *Operation) Example() (status int, contentType string, body []byte) {
 	answers, _ := o.Node["responses"].(object)
 	for _, code := range slices.Sorted(maps.Keys(answers)) {
+		if !strings.HasPrefix(code, "2") {
+			continue
+		}
 		status, _ = strconv.Atoi(code)
 		content, _ := o.c.deref(answers[code])["content"].(object)
 		for media, m := range content {
 			return status, media, exampleText(media, m)
 		}
-		return status, "", nil
 	}
-	return 0, "", nil
+	return status, "", nil
 }
 
 // RequestExample is the example of the operation's body, nil where there is none.

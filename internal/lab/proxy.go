@@ -3,13 +3,13 @@ package lab
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,279 +19,131 @@ import (
 type Proxy struct {
 	Kind               ProxyKind
 	Addr               string // 127.0.0.1:port
-	Username, Password string // as a list has them
+	Username, Password string // as a list has them; empty without Auth
 	ExpiresAt          time.Time
+	Source             string       // the address that targets see
+	Connects           atomic.Int64 // connections that were taken
+	Requests           atomic.Int64 // requests whose head was read
 
-	lab      *Lab
-	spec     ProxySpec
-	source   net.IP    // the address that targets see
-	phase    time.Time // Flaky: a turn in which it works begins
-	Connects atomic.Int64
-	Requests atomic.Int64
-	now, max atomic.Int64
+	lab   *Lab
+	spec  ProxySpec
+	phase time.Time // Flaky in turns: one in which it works began then
+	busy  busy
+
+	mu  sync.Mutex
+	rng *rand.Rand
 }
 
 // URL is the proxy's URL with the credentials of the list.
 func (p *Proxy) URL() *url.URL {
-	return &url.URL{Scheme: "http", User: url.UserPassword(p.Username, p.Password), Host: p.Addr}
+	u := &url.URL{Scheme: "http", Host: p.Addr}
+	if p.Username != "" {
+		u.User = url.UserPassword(p.Username, p.Password)
+	}
+	return u
 }
 
+// ListLine is the proxy as a line of a list: http://user:password@host:port.
+func (p *Proxy) ListLine() string { return p.URL().String() }
+
 // MaxConcurrent is the largest number of requests that the proxy had at once.
-func (p *Proxy) MaxConcurrent() int64 { return p.max.Load() }
+func (p *Proxy) MaxConcurrent() int64 {
+	_, most := p.busy.count()
+	return int64(most)
+}
 
 func (l *Lab) startProxy(ctx context.Context, spec ProxySpec) error {
-	n := len(l.proxies) + 1
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	addr, hold, err := holdPort()
 	if err != nil {
 		return err
 	}
-	p := &Proxy{
-		Kind: spec.Kind, Addr: ln.Addr().String(), Username: fmt.Sprintf("user%02d", n), Password: fmt.Sprintf("secret-%02d", n),
-		lab: l, spec: spec, source: net.IPv4(127, 0, 1, byte(n)),
-	}
+	l.holds = append(l.holds, hold)
+	p := l.newProxy(spec, addr)
 	l.proxies = append(l.proxies, p)
-	l.closers = append(l.closers, func() { _ = ln.Close() })
-	switch spec.Kind {
-	case Refusing:
-		return ln.Close() // the port stays free: connections are refused
-	case Flaky:
-		p.phase = l.start.Add(time.Duration(l.rng.Int64N(int64(flakyTurn))))
-		l.wg.Go(func() { p.alternate(ln) })
-		return nil
-	case Expiring:
-		p.ExpiresAt = l.start.Add(spec.ExpiresAfter)
-		timer := time.AfterFunc(spec.ExpiresAfter, func() { _ = ln.Close() })
-		l.closers = append(l.closers, func() { timer.Stop() })
-	}
-	l.wg.Go(func() { p.accept(ln) })
-	return nil
+	changes := spec.Kind == Expiring || p.takesTurns()
+	return l.startPort(ctx, &port{addr: addr, open: p.open, serve: p.serve}, changes)
 }
 
-// flakyTurn is how long a flaky proxy works, and how long it then refuses.
-const flakyTurn = 1500 * time.Millisecond
+func (l *Lab) newProxy(spec ProxySpec, addr string) *Proxy {
+	n := len(l.proxies) + 1
+	p := &Proxy{
+		Kind: spec.Kind, Addr: addr, Source: fmt.Sprintf("127.0.%d.%d", 1+n/256, n%256), lab: l, spec: spec,
+		busy: busy{open: map[net.Conn]struct{}{}},
+		rng:  rand.New(rand.NewPCG(l.rng.Uint64(), uint64(n))), //nolint:gosec // a lab repeats itself
+	}
+	if spec.Auth || spec.Kind == WrongCredentials {
+		p.Username, p.Password = fmt.Sprintf("user%02d", n), fmt.Sprintf("secret-%02d", n)
+	}
+	if spec.Kind == Expiring {
+		p.ExpiresAt = l.start.Add(spec.ExpiresAfter)
+	}
+	if p.takesTurns() {
+		p.phase = l.start.Add(time.Duration(p.rng.Int64N(int64(spec.Turn))))
+	}
+	return p
+}
+
+// open says whether the port takes connections.
+func (p *Proxy) open(now time.Time) bool {
+	switch {
+	case p.Kind == Refusing:
+		return false
+	case p.Kind == Expiring:
+		return now.Before(p.ExpiresAt)
+	case p.takesTurns():
+		return p.works(now)
+	default:
+		return true
+	}
+}
+
+func (p *Proxy) takesTurns() bool { return p.Kind == Flaky && p.spec.Turn > 0 }
 
 // works says whether a flaky proxy is in a turn in which it works.
-func (p *Proxy) works(at time.Time) bool { return at.Sub(p.phase)%(2*flakyTurn) < flakyTurn }
-
-// alternate opens and closes a flaky proxy's port in turns.
-func (p *Proxy) alternate(ln net.Listener) {
-	address := ln.Addr().String()
-	p.lab.wg.Go(func() { p.accept(ln) })
-	open := true
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-p.lab.done:
-			_ = ln.Close()
-			return
-		case <-tick.C:
-		}
-		switch want := p.works(p.lab.now()); {
-		case open && !want:
-			_ = ln.Close()
-			open = false
-		case !open && want:
-			again, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
-			if err != nil {
-				continue // the port is taken for a moment: it goes on refusing
-			}
-			ln, open = again, true
-			p.lab.wg.Go(func() { p.accept(again) })
-		}
-	}
+func (p *Proxy) works(at time.Time) bool {
+	turn := p.spec.Turn
+	return ((at.Sub(p.phase)%(2*turn))+2*turn)%(2*turn) < turn
 }
 
-// failed says whether the proxy was made to fail a request to a target between two times.
-func (p *Proxy) failed(target string, from, until time.Time) bool {
-	switch p.Kind {
-	case Refusing, Hanging, WrongCredentials, Denying, CutsTunnel, Truncating:
-		return true
-	case BadGateway:
-		return p.lab.secure(target)
-	case Flaky:
-		// its port opens and closes up to a tick late
-		return !p.works(from) || !p.works(until) || !p.works(from.Add(-50*time.Millisecond))
-	case Expiring:
-		return !until.Before(p.ExpiresAt)
-	default:
-		return false
-	}
-}
-
-func (l *Lab) secure(target string) bool {
-	for _, t := range l.targets {
-		if t.Name == target {
-			return t.Kind == TLSTarget
-		}
-	}
-	return false
-}
-
-func (p *Proxy) accept(ln net.Listener) {
-	for {
-		conn, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		p.Connects.Add(1)
-		p.lab.wg.Go(func() { p.serve(conn) })
-	}
-}
+// maxHead bounds the head of a request.
+const maxHead = 64 << 10
 
 // serve answers one request and closes: no keep-alive, so that every request is
 // a connection and counters mean what they say.
 func (p *Proxy) serve(conn net.Conn) {
-	done, ok := p.lab.track(conn)
-	if !ok {
+	if !p.lab.sockets.add(conn) {
 		return
 	}
-	defer done()
-	if p.Kind == Hanging {
-		_, _ = io.Copy(io.Discard, conn) // until the client gives up
-		return
-	}
-	in := bufio.NewReader(conn)
+	defer p.lab.sockets.drop(conn)
+	p.Connects.Add(1)
+	limited := &io.LimitedReader{R: conn, N: maxHead}
+	in := bufio.NewReader(limited)
 	req, err := http.ReadRequest(in)
 	if err != nil {
 		return
 	}
+	limited.N = math.MaxInt64
 	p.Requests.Add(1)
-	p.max.Store(max(p.max.Load(), p.now.Add(1)))
-	defer p.now.Add(-1)
-	if !p.admit(conn, req) {
-		return
-	}
-	if p.spec.Delay > 0 {
-		time.Sleep(p.spec.Delay)
-	}
-	if req.Method == http.MethodConnect {
-		p.tunnel(conn, in, req)
-		return
-	}
-	p.forward(conn, req)
+	p.busy.begin(conn)
+	defer p.busy.end(conn)
+	x := &exchange{proxy: p, conn: conn.(*net.TCPConn), in: in, req: req, attempt: req.Header.Get(AttemptHeader)}
+	x.run()
 }
 
-// admit does what the proxy's kind is made to do before anything else.
-func (p *Proxy) admit(conn net.Conn, req *http.Request) bool {
-	switch p.Kind {
-	case WrongCredentials:
-		answer(conn, http.StatusProxyAuthRequired, "Proxy-Authenticate: Basic realm=\"lab\"\r\n")
-		return false
-	case Denying:
-		answer(conn, http.StatusForbidden, "")
-		return false
-	case BadGateway:
-		if req.Method == http.MethodConnect {
-			answer(conn, http.StatusBadGateway, "")
-			return false
-		}
-	}
-	user, pass, ok := parseBasic(req.Header.Get("Proxy-Authorization"))
-	if !ok || user != p.Username || pass != p.Password {
-		answer(conn, http.StatusProxyAuthRequired, "Proxy-Authenticate: Basic realm=\"lab\"\r\n")
-		return false
-	}
-	return true
+// coin throws the proxy's own coin.
+func (p *Proxy) coin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rng.IntN(2) == 0
 }
 
-func parseBasic(header string) (user, pass string, ok bool) {
-	r := &http.Request{Header: http.Header{"Authorization": {header}}}
-	return r.BasicAuth()
-}
-
-func answer(w io.Writer, status int, headers string) {
-	_, _ = fmt.Fprintf(w, "HTTP/1.1 %d %s\r\n%sContent-Length: 0\r\nConnection: close\r\n\r\n", status, http.StatusText(status), headers)
-}
-
-var errNotLab = errors.New("not a target of this lab")
-
-// dial reaches a lab target from the proxy's own address.
-func (p *Proxy) dial(address string) (net.Conn, error) {
-	known := false
-	for _, t := range p.lab.targets {
-		known = known || t.Addr == address
+// delay is what the proxy adds before it answers.
+func (p *Proxy) delay() time.Duration {
+	span := p.lab.latency.Max - p.lab.latency.Min
+	if p.Kind != Good || p.lab.latency.Max == 0 {
+		return p.spec.Delay
 	}
-	if !known {
-		return nil, errNotLab
-	}
-	d := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: p.source}}
-	return d.Dial("tcp", address) //nolint:noctx // bounded by its timeout; Close ends the client's side
-}
-
-func (p *Proxy) tunnel(conn net.Conn, in *bufio.Reader, req *http.Request) {
-	target, err := p.dial(req.URL.Host)
-	switch {
-	case errors.Is(err, errNotLab):
-		answer(conn, http.StatusForbidden, "")
-		return
-	case err != nil:
-		answer(conn, http.StatusBadGateway, "Proxy-Status: lab; error=connection_refused\r\n")
-		return
-	}
-	done, ok := p.lab.track(target)
-	if !ok {
-		return
-	}
-	defer done()
-	_, _ = io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n")
-	if p.Kind == CutsTunnel {
-		return
-	}
-	relay(conn, in, target)
-}
-
-// relay passes bytes both ways until one side ends.
-func relay(client net.Conn, in io.Reader, target net.Conn) {
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_, _ = io.Copy(target, in)
-		_ = target.(*net.TCPConn).CloseWrite()
-	})
-	_, _ = io.Copy(client, target)
-	_ = client.Close()
-	_ = target.Close()
-	wg.Wait()
-}
-
-// forward sends a plain request on, without what is meant for the proxy.
-func (p *Proxy) forward(conn net.Conn, req *http.Request) {
-	if req.URL.Host == "" {
-		answer(conn, http.StatusBadRequest, "")
-		return
-	}
-	target, err := p.dial(req.URL.Host)
-	switch {
-	case errors.Is(err, errNotLab):
-		answer(conn, http.StatusForbidden, "")
-		return
-	case err != nil:
-		answer(conn, http.StatusBadGateway, "Proxy-Status: lab; error=connection_refused\r\n")
-		return
-	}
-	done, ok := p.lab.track(target)
-	if !ok {
-		return
-	}
-	defer done()
-	for name := range req.Header {
-		if strings.HasPrefix(name, "Proxy-") {
-			req.Header.Del(name)
-		}
-	}
-	req.Close = true
-	if err := req.Write(target); err != nil {
-		answer(conn, http.StatusBadGateway, "")
-		return
-	}
-	in := bufio.NewReader(target)
-	if _, err := in.Peek(1); err != nil {
-		answer(conn, http.StatusBadGateway, "Proxy-Status: lab; error=connection_terminated\r\n")
-		return
-	}
-	var out io.Reader = in
-	if p.Kind == Truncating {
-		out = io.LimitReader(in, 150)
-	}
-	_, _ = io.Copy(conn, out)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spec.Delay + p.lab.latency.Min + time.Duration(p.rng.Int64N(int64(span)+1))
 }

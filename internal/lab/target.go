@@ -2,17 +2,11 @@ package lab
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
+	"html"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"strings"
@@ -23,26 +17,24 @@ import (
 
 // Target is one site of the lab.
 type Target struct {
-	Name string
-	Kind TargetKind
-	Addr string
-	URL  string // base URL
-
-	lab      *Lab
-	spec     TargetSpec
+	Name     string
+	Kind     TargetKind
+	Addr     string
+	URL      string // base URL
 	Requests atomic.Int64
-	OK       atomic.Int64
+	OK       atomic.Int64 // answered with the page that was asked for
 	S429     atomic.Int64
 
-	mu      sync.Mutex
-	buckets map[string]*bucket
-	bodies  map[string]int // how often each path was answered well
-}
+	lab     *Lab
+	spec    TargetSpec
+	secure  bool
+	blocked atomic.Int64
 
-// bucket is a token bucket of one address.
-type bucket struct {
-	tokens float64
-	at     time.Time
+	mu          sync.Mutex
+	buckets     map[string]*bucket
+	connections map[string]int64 // by source address
+	seen        map[string]int   // BanningTarget: requests by source address
+	delivered   map[string]int   // how often each path was answered well
 }
 
 func (l *Lab) startTarget(ctx context.Context, spec TargetSpec) error {
@@ -51,122 +43,143 @@ func (l *Lab) startTarget(ctx context.Context, spec TargetSpec) error {
 		return err
 	}
 	t := &Target{
-		Name: spec.Name, Kind: spec.Kind, Addr: ln.Addr().String(), lab: l, spec: spec,
-		buckets: map[string]*bucket{}, bodies: map[string]int{},
+		Name: spec.Name, Kind: spec.Kind, Addr: ln.Addr().String(), lab: l, spec: spec, secure: spec.TLS || spec.Kind == TLSTarget,
+		buckets: map[string]*bucket{}, connections: map[string]int64{}, seen: map[string]int{}, delivered: map[string]int{},
 	}
 	t.URL = "http://" + t.Addr
-	if spec.Kind == OutageTarget {
-		ln = &outageListener{Listener: ln, target: t}
-	}
-	if spec.Kind == TLSTarget {
+	ln = &gate{ln, t}
+	if t.secure {
+		config, err := l.ca.server()
+		if err != nil {
+			_ = ln.Close()
+			return err
+		}
 		t.URL = "https://" + t.Addr
-		ln = tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{l.cert}, MinVersion: tls.VersionTLS12})
+		ln = tls.NewListener(ln, config)
 	}
-	server := &http.Server{Handler: t, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	l.targets = append(l.targets, t)
-	l.servers = append(l.servers, server)
-	l.wg.Go(func() { _ = server.Serve(ln) })
+	l.serveTarget(ln, t)
 	return nil
 }
 
-// down says whether the target is in its outage.
-func (t *Target) down() bool {
-	at := t.lab.since()
-	return t.Kind == OutageTarget && at >= t.spec.DownFrom && at < t.spec.DownFrom+t.spec.DownFor
+func (l *Lab) serveTarget(ln net.Listener, t *Target) {
+	server := &http.Server{
+		Handler: t, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return l.ctx },
+		// Server.Close does not wait for what it closes; the lab does.
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			switch s {
+			case http.StateNew:
+				l.wg.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				l.wg.Done()
+			}
+		},
+	}
+	l.servers = append(l.servers, server)
+	l.wg.Go(func() { _ = server.Serve(ln) })
 }
 
-// outageListener resets connections during the outage.
-type outageListener struct {
+// gate counts connections, and resets them during an outage.
+type gate struct {
 	net.Listener
 	target *Target
 }
 
 // Accept gives the next connection that the target would take.
-func (l *outageListener) Accept() (net.Conn, error) {
+func (g *gate) Accept() (net.Conn, error) {
 	for {
-		c, err := l.Listener.Accept()
-		if err != nil || !l.target.down() {
-			return c, err
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
 		}
-		_ = c.(*net.TCPConn).SetLinger(0)
-		_ = c.Close()
+		g.target.countConnection(sourceOf(c.RemoteAddr().String()))
+		if !g.target.down() {
+			return c, nil
+		}
+		reset(c)
 	}
+}
+
+func sourceOf(remote string) string {
+	host, _, _ := net.SplitHostPort(remote)
+	return host
+}
+
+func (t *Target) countConnection(source string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.connections[source]++
 }
 
 // ServeHTTP answers as the kind is made to.
 func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.Requests.Add(1)
 	if t.down() {
+		t.note(r, FaultTarget)
 		panic(http.ErrAbortHandler) // a connection from before the outage
 	}
-	if t.spec.Latency > 0 {
-		time.Sleep(t.spec.Latency)
-	}
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	if t.Kind == LimitedTarget && !t.allow(host) {
-		t.S429.Add(1)
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many requests", http.StatusTooManyRequests)
+	if !pause(r.Context(), t.spec.Latency) {
 		return
 	}
-	t.OK.Add(1)
-	t.mu.Lock()
-	t.bodies[r.URL.Path]++
-	t.mu.Unlock()
-	_, _ = fmt.Fprintf(w, "<html><title>%s</title><p>%s</p>%s</html>\n", t.Name, r.URL.Path, strings.Repeat("<p>lab</p>", 20))
+	source := sourceOf(r.RemoteAddr)
+	switch {
+	case t.Kind == HangingTarget:
+		t.note(r, FaultTarget)
+		<-r.Context().Done()
+	case t.Kind == LimitedTarget && !t.allow(source):
+		t.tooMany(w, r)
+	case t.Kind == BanningTarget && t.banned(source):
+		t.block(w, r, http.StatusForbidden, "access denied")
+	case t.Kind == SoftBlockTarget:
+		t.block(w, r, http.StatusOK, "<html><title>Are you a human?</title><div class=\"captcha\"></div></html>")
+	default:
+		t.page(w, r)
+	}
 }
 
-// allow takes a token of an address.
-func (t *Target) allow(host string) bool {
+// note records, before the answer goes out, what the target does to a request.
+func (t *Target) note(r *http.Request, fault string) {
+	t.lab.note(r.Header.Get(AttemptHeader), fault, string(t.Kind))
+}
+
+func (t *Target) tooMany(w http.ResponseWriter, r *http.Request) {
+	t.note(r, FaultRate)
+	t.S429.Add(1)
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "too many requests", http.StatusTooManyRequests)
+}
+
+func (t *Target) block(w http.ResponseWriter, r *http.Request, status int, page string) {
+	t.note(r, FaultBlock)
+	t.blocked.Add(1)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, page)
+}
+
+func (t *Target) page(w http.ResponseWriter, r *http.Request) {
+	t.note(r, FaultNone)
+	t.OK.Add(1)
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := t.lab.now()
-	b := t.buckets[host]
-	if b == nil {
-		b = &bucket{float64(t.spec.Burst), now}
-		t.buckets[host] = b
-	}
-	b.tokens = min(float64(t.spec.Burst), b.tokens+t.spec.Rate*now.Sub(b.at).Seconds())
-	b.at = now
-	if b.tokens < 1 {
-		return false
-	}
-	b.tokens--
-	return true
+	t.delivered[r.URL.Path]++
+	t.mu.Unlock()
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	const line = "<p>lab</p>"
+	_, _ = fmt.Fprintf(w, "<html><title>%s</title><p>%s</p>%s</html>\n", t.Name, html.EscapeString(r.URL.Path),
+		strings.Repeat(line, max(20, t.spec.PageBytes/len(line)+1)))
 }
 
 // Delivered says how often a path was answered well.
 func (t *Target) Delivered(path string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.bodies[path]
+	return t.delivered[path]
 }
 
-// makeCertificate signs a certificate for 127.0.0.1 by itself.
-func makeCertificate(now time.Time) (tls.Certificate, *x509.CertPool, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "hostler lab"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true, IsCA: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return tls.Certificate{}, nil, err
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		return tls.Certificate{}, nil, err
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(leaf)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, pool, nil
-}
-
-func certPEM(c tls.Certificate) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})
+// banned counts a request of an address and says whether it is one too many.
+func (t *Target) banned(source string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen[source]++
+	return t.seen[source] > t.spec.BanAfter
 }

@@ -77,6 +77,9 @@ func (l *List) Next() (e Entry, ok bool) {
 		if text = stripComment(text); text == "" {
 			continue
 		}
+		if strings.HasPrefix(text, "{") {
+			text = l.wholeRecord(text)
+		}
 		e, err := l.parse(text)
 		if err != nil {
 			l.reject(err.Error())
@@ -140,6 +143,21 @@ func (l *List) finish(err error) {
 		}
 	}
 }
+
+// wholeRecord adds the lines that a JSON object goes on in.
+func (l *List) wholeRecord(text string) string {
+	for !l.end && len(text) < maxLine && !json.Valid([]byte(strings.TrimSuffix(text, ","))) && open(text) {
+		more, err := l.readLine()
+		if err != nil {
+			return text
+		}
+		text += "\n" + more
+	}
+	return text
+}
+
+// open says whether a text has more opening braces than closing ones.
+func open(text string) bool { return strings.Count(text, "{") > strings.Count(text, "}") }
 
 // stripComment cuts a comment: # at the start or behind white space. A # inside
 // a word can be part of a password.
