@@ -51,10 +51,3 @@ func (c *Client) OpenAPI(ctx context.Context) (string, error) {
 	err := c.do(ctx, call{name: "get the contract", method: http.MethodGet, path: []string{"openapi.yaml"}}, &out)
 	return out, err
 }
-
-// Metrics gives the daemon's metrics in the text format of Prometheus.
-func (c *Client) Metrics(ctx context.Context) (string, error) {
-	var out string
-	err := c.do(ctx, call{name: "get metrics", method: http.MethodGet, path: []string{"metrics"}, list: true}, &out)
-	return out, err
-}

@@ -180,7 +180,6 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		},
 		"health":  func(ctx context.Context, c *client.Client) (any, error) { return nil, c.Health(ctx) },
 		"ready":   func(ctx context.Context, c *client.Client) (any, error) { return nil, c.Ready(ctx) },
-		"metrics": func(ctx context.Context, c *client.Client) (any, error) { return c.Metrics(ctx) },
 		"openAPI": func(ctx context.Context, c *client.Client) (any, error) { return c.OpenAPI(ctx) },
 	}
 }

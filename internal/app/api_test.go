@@ -209,7 +209,8 @@ func TestEveryCall(t *testing.T) {
 	third := d.acquire(client.AcquireRequest{Target: "https://www.other.example/x", Worker: "w2"})
 	d.must(d.api.Release(ctx, third.ID))
 	exchanged, err := d.api.Exchange(ctx, client.ExchangeRequest{
-		Reports: []client.LeaseReport{{Lease: third.ID, Facts: client.Facts{Status: 200}}}, Acquire: &client.AcquireRequest{Target: "third.example"},
+		Reports: []client.LeaseReport{{Lease: third.ID, Facts: client.Facts{Status: 200}}},
+		Notes:   []client.Note{{Lease: second.ID, Items: 3}}, Worker: "w2", Seq: 2, Acquire: &client.AcquireRequest{Target: "third.example"},
 	})
 	d.must(err)
 	if exchanged.Results[0].Result != "stale" || len(exchanged.Leases) != 1 {
@@ -222,11 +223,11 @@ func TestEveryCall(t *testing.T) {
 	if !strings.HasPrefix(url, "http://") {
 		t.Fatalf("took %q", url)
 	}
-	d.walkViews(lease.Proxy.ID)
+	d.walkViews(lease.Proxy.ID, lease.ID)
 	d.walkAdmin(lease.Proxy.ID)
 	var missing []string
 	for _, op := range d.rt.contract.Operations() {
-		if !d.rt.called[op.ID] && op.ID != "metrics" { // comes with the dashboard
+		if !d.rt.called[op.ID] {
 			missing = append(missing, op.ID)
 		}
 	}
@@ -235,7 +236,7 @@ func TestEveryCall(t *testing.T) {
 	}
 }
 
-func (d *daemon) walkViews(id string) {
+func (d *daemon) walkViews(id, lease string) {
 	ctx := d.t.Context()
 	pools, err := d.api.Pools(ctx)
 	d.must(err)
@@ -271,11 +272,11 @@ func (d *daemon) walkViews(id string) {
 	d.must(d.api.EndSession(ctx, "", "s1"))
 	_, err = d.api.Session(ctx, "", "s1")
 	wantProblem(d.t, err, client.UnknownSession)
-	d.must(d.api.PostFailure(ctx, client.FinalFailure{Target: "shop.example", Worker: "w1", Reason: "gave up", Attempts: []string{"a", "b"}}))
+	d.must(d.api.PostFailure(ctx, client.FinalFailure{Target: "shop.example", Worker: "w1", Reason: "gave up", Attempts: []string{"a", "b"}, Lease: lease}))
 	final := true
 	failures, _, err := d.api.Failures(ctx, client.FailureFilter{Final: &final})
 	d.must(err)
-	if len(failures) != 1 || failures[0].Reason != "gave up" {
+	if len(failures) != 1 || failures[0].Reason != "gave up" || failures[0].Proxy != id {
 		d.t.Errorf("final failures %+v", failures)
 	}
 	d.must(d.api.Health(ctx))

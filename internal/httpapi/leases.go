@@ -234,14 +234,13 @@ func (s *Server) notes(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) note(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
-		noteBody
+		noteFacts
 		Worker string `json:"worker"`
 	}
 	if err := decode(w, r, maxBody, &body); err != nil {
 		return err
 	}
-	body.Lease = r.PathValue("id")
-	answer, err := s.takeNotes(r, &notesBody{Worker: body.Worker, Notes: []noteBody{body.noteBody}})
+	answer, err := s.takeNotes(r, &notesBody{Worker: body.Worker, Notes: []noteBody{{r.PathValue("id"), body.noteFacts}}})
 	if err != nil {
 		return err
 	}
@@ -299,7 +298,9 @@ func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
 		Reports []leaseReport `json:"reports"`
-		Notes   *notesBody    `json:"notes"`
+		Notes   []noteBody    `json:"notes"`
+		Worker  string        `json:"worker"` // whose notes they are
+		Seq     int64         `json:"seq"`    // the number of the batch of notes
 		Acquire *acquireBody  `json:"acquire"`
 	}
 	if err := decode(w, r, maxBatch, &body); err != nil {
@@ -316,8 +317,11 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request) error {
 	if answer.Results, err = s.settleReports(r.Context(), body.Reports); err != nil {
 		return err
 	}
-	if body.Notes != nil {
-		notes, err := s.takeNotes(r, body.Notes)
+	if body.Worker == "" && body.Acquire != nil {
+		body.Worker = body.Acquire.Worker
+	}
+	if len(body.Notes) > 0 {
+		notes, err := s.takeNotes(r, &notesBody{body.Worker, body.Seq, body.Notes})
 		if err != nil {
 			return err
 		}

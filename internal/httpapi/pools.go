@@ -184,6 +184,9 @@ func (s *Server) listPools(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) getPool(w http.ResponseWriter, r *http.Request) error {
+	if err := onlyQuery(r.URL.Query()); err != nil {
+		return err
+	}
 	info, err := s.store.Pool(r.Context(), r.PathValue("pool"))
 	if err != nil {
 		return err
@@ -387,6 +390,9 @@ func (s *Server) getTarget(w http.ResponseWriter, r *http.Request) error {
 
 // putTarget sets what differs for a target: an edit of the pool's policy.
 func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
+	if err := onlyQuery(r.URL.Query(), "pool"); err != nil {
+		return err
+	}
 	var body struct {
 		ReuseIntervalMS *int64 `json:"reuse_interval_ms"`
 	}

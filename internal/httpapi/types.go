@@ -229,10 +229,14 @@ type leaseReport struct {
 
 type noteBody struct {
 	Lease string `json:"lease"`
-	Fence int64  `json:"fence"`
-	Valid *bool  `json:"valid"`
-	Items int64  `json:"items"`
-	Ban   bool   `json:"ban"`
+	noteFacts
+}
+
+type noteFacts struct {
+	Fence int64 `json:"fence"`
+	Valid *bool `json:"valid"`
+	Items int64 `json:"items"`
+	Ban   bool  `json:"ban"`
 }
 
 func (b *noteBody) note() keeper.Note {

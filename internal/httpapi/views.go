@@ -238,6 +238,7 @@ func (s *Server) postFailure(w http.ResponseWriter, r *http.Request) error {
 		Attempts []string    `json:"attempts"`
 		WaitedMS int64       `json:"waited_ms"`
 		Final    bool        `json:"final"`
+		Lease    string      `json:"lease"` // of the last attempt, if there was one
 	}
 	if err := decode(w, r, maxBody, &body); err != nil {
 		return err
@@ -250,7 +251,7 @@ func (s *Server) postFailure(w http.ResponseWriter, r *http.Request) error {
 	}
 	f := keeper.FinalFailure{
 		Pool: body.Pool, Target: body.Target, Worker: workerName(r, body.Worker), Request: body.Request.request(), Reason: body.Reason,
-		Attempts: body.Attempts, Waited: millis(body.WaitedMS),
+		Attempts: body.Attempts, Waited: millis(body.WaitedMS), Lease: body.Lease,
 	}
 	if body.Class != "" {
 		class, err := pool.ParseClass(body.Class)

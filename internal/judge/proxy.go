@@ -42,8 +42,15 @@ func settled(c *pool.Case) bool {
 // exit that changes by itself is answerable only for its gateway: dial, TLS and
 // credentials (docs/architecture.md, exits).
 func fault(c *pool.Case, e pool.Effect) bool {
-	return e.Global == pool.Minus && (c.Proxy.Spec.Exit == pool.ExitStatic || c.Outcome.Class != pool.ClassTamper)
+	if c.Outcome.Class != pool.ClassTamper {
+		return e.Global == pool.Minus
+	}
+	return c.Proxy.Spec.Exit == pool.ExitStatic && witnessed(c)
 }
+
+// witnessed says whether others got good answers from the target lately. Without
+// them a bad certificate is the target's own, and must not suspend the pool.
+func witnessed(c *pool.Case) bool { return c.Target.Windows.TenMinutes(c.Now).OK > 0 }
 
 // failed counts a failure: one step for all leases that were out when the first
 // of them failed (the generation rule, invariant I17).

@@ -194,6 +194,8 @@ type FinalFailure struct {
 	Attempts []string
 	Waited   time.Duration
 	Class    pool.Class
+	// Lease is that of the last attempt; "" = there was none.
+	Lease string
 }
 
 // AddFailure keeps the final failure of a request.
@@ -217,8 +219,16 @@ func (k *Keeper) AddFailure(ctx context.Context, f FinalFailure) error {
 	if !ok {
 		return fmt.Errorf("%w: %q", store.ErrNoPool, f.Pool)
 	}
-	return k.store.AddFailure(ctx, f.Pool, pool.Failure{
+	record := pool.Failure{
 		At: k.store.Now(), Worker: f.Worker, Target: target, Class: f.Class, Request: cleanRequest(f.Request, policy.KeepQuery),
 		Final: true, Reason: f.Reason, Attempts: f.Attempts, Waited: f.Waited,
-	})
+	}
+	if f.Lease != "" {
+		t, err := decode(f.Lease, k.keys.Lease)
+		if err != nil {
+			return err
+		}
+		record.Lease, record.Proxy = t.Key.Short(), t.Proxy.String()
+	}
+	return k.store.AddFailure(ctx, f.Pool, record)
 }

@@ -42,6 +42,9 @@ func (o *Outcome) OK() bool { return o.Error == "" && o.Phase == "body" && o.Sta
 // maxBody is how much of a body is read.
 const maxBody = 1 << 20
 
+// maxRaw bounds what a connection may bring, heads, framing and TLS included.
+const maxRaw = 4 * maxBody
+
 // Fetch sends the request by hand, on a connection of its own, so that every phase
 // is known. No text of an error leaves it, only words of the API's list: what is
 // said of a failure cannot hold a password.

@@ -21,7 +21,7 @@ func (f *fetch) errorWord(ctx context.Context, err error) string {
 	case errors.Is(err, os.ErrDeadlineExceeded), ctx.Err() != nil, isTimeout(err):
 		return "timeout"
 	case errors.Is(err, errLocal):
-		return "other"
+		return "protocol"
 	case errors.Is(err, errTooLarge):
 		return "too_large"
 	case f.o.Phase == "body" && errors.Is(err, io.ErrUnexpectedEOF):

@@ -51,7 +51,7 @@ func (f *fetch) dial(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.conn, f.in = conn, bufio.NewReader(conn)
+	f.conn, f.in = conn, bufio.NewReader(io.LimitReader(conn, maxRaw))
 	return nil
 }
 

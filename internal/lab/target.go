@@ -115,18 +115,19 @@ func (t *Target) countConnection(source string) {
 // ServeHTTP answers as the kind is made to.
 func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.Requests.Add(1)
-	if t.down() {
+	if t.down() { // on a connection from before the outage
 		t.note(r, FaultTarget)
-		panic(http.ErrAbortHandler) // a connection from before the outage
+		hangUp()
 	}
 	if !pause(r.Context(), t.spec.Latency) {
-		return
+		hangUp()
 	}
 	source := sourceOf(r.RemoteAddr)
 	switch {
 	case t.Kind == HangingTarget:
 		t.note(r, FaultTarget)
 		<-r.Context().Done()
+		hangUp()
 	case t.Kind == LimitedTarget && !t.allow(source):
 		t.tooMany(w, r)
 	case t.Kind == BanningTarget && t.banned(source):
@@ -137,6 +138,9 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.page(w, r)
 	}
 }
+
+// hangUp closes a handler's connection without an answer: returning would say 200.
+func hangUp() { panic(http.ErrAbortHandler) }
 
 // note records, before the answer goes out, what the target does to a request.
 func (t *Target) note(r *http.Request, fault string) {
