@@ -115,12 +115,12 @@ func proxyOf(v *pool.ProxyView, now pool.Time) proxyBody {
 	if v.Quality.LastClass != pool.ClassNone {
 		b.LastClass = v.Quality.LastClass.String()
 	}
-	b.Windows.Ten.P50MS = millisOf(v.Latency.P50(now, 10*time.Minute))
-	b.Windows.Hour.P50MS = millisOf(v.Latency.P50(now, time.Hour))
-	b.Windows.Day.P50MS = millisOf(v.Latency.P50(now, 24*time.Hour))
-	b.IntervalMS.Last = millisOf(v.Mech.Interval.Last())
-	b.IntervalMS.P50 = millisOf(v.Mech.Interval.P50(now, time.Hour))
-	b.HoldMSP50 = millisOf(v.Mech.Hold.P50(now, time.Hour))
+	b.Windows.Ten.P50MS = millisOf(v.Recent.P50(pool.Latency, now, 10*time.Minute))
+	b.Windows.Hour.P50MS = millisOf(v.Recent.P50(pool.Latency, now, time.Hour))
+	b.Windows.Day.P50MS = millisOf(v.Recent.P50(pool.Latency, now, 24*time.Hour))
+	b.IntervalMS.Last = millisOf(v.Recent.Last(pool.Interval))
+	b.IntervalMS.P50 = millisOf(v.Recent.P50(pool.Interval, now, time.Hour))
+	b.HoldMSP50 = millisOf(v.Recent.P50(pool.Hold, now, time.Hour))
 	return b
 }
 

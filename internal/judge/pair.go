@@ -9,6 +9,7 @@ import (
 // rulePair charges or clears one proxy on one target.
 func rulePair(c *pool.Case, r *pool.Ruling, e pool.Effect) {
 	if e.Pair == pool.Plus && (c.Charge == nil || unburdened(c.Charge, c.Now)) {
+		r.ClearPair = c.Charge != nil && forgiven(c, c.Charge)
 		return
 	}
 	var before pool.Charge
@@ -39,6 +40,15 @@ func rulePair(c *pool.Case, r *pool.Ruling, e pool.Effect) {
 // unburdened says that a success has nothing to clear.
 func unburdened(ch *pool.Charge, now pool.Time) bool {
 	return ch.Streak == 0 && ch.Provisional == 0 && ch.RateSteps == 0 && ch.Slots[pool.CauseFailure] <= now
+}
+
+// forgiven says that nothing is left of what was held against the pair: its
+// ladder has sunk to the ground, no rest runs, and no lease is out from before
+// the last failure. Then the record can go.
+func forgiven(c *pool.Case, ch *pool.Charge) bool {
+	end, _ := ch.Slots.Until()
+	return end <= c.Now && decayed(ch.Level, ch.LevelAt, c.Now, c.Policy.Cooldown.Forgive) == 0 &&
+		c.Now.Sub(ch.LevelAt) > c.Policy.MaxLifetime && c.Lease.Fence > ch.RateFence
 }
 
 // chargePair steps the pair's own ladder; it never suspends.

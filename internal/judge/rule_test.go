@@ -13,7 +13,7 @@ var noon = pool.At(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 // newCase is an active proxy with one lease that ends now.
 func newCase(class pool.Class, exit pool.Exit) *pool.Case {
 	policy := pool.DefaultPolicy()
-	p := &pool.Proxy{Spec: pool.Spec{Exit: exit}, Judge: pool.Judgement{State: pool.StatusActive, Earned: 1}}
+	p := &pool.Proxy{Spec: &pool.Spec{Exit: exit}, Judge: pool.Judgement{State: pool.StatusActive, Earned: 1}}
 	p.Mech.Fence = 100
 	target := &pool.Target{}
 	target.Windows.Add(noon, 1, pool.Counts{Total: 1, OK: 1}) // others get answers: tampering can be told

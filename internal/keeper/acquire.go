@@ -175,7 +175,7 @@ func (k *Keeper) retryAfter(r *pool.Refusal) time.Duration {
 func (k *Keeper) lease(poolName string, policy *pool.Policy, g *pool.Grant) Lease {
 	l := &g.Lease
 	out := Lease{
-		Proxy: g.Proxy, ProxyID: g.ID, Region: g.Region, Labels: g.Labels, Pool: poolName, Target: g.Target, Worker: g.Worker,
+		Proxy: g.Proxy(), ProxyID: g.ID, Region: g.Spec.Region, Labels: g.Spec.Labels, Pool: poolName, Target: g.Target, Worker: g.Worker,
 		Session: l.More.Session, Moved: l.More.Moved, Previous: l.More.Previous, Fence: l.Fence, Granted: l.Granted,
 		Expires: l.Deadline, TTL: l.TTL, Timeouts: policy.Timeouts,
 	}

@@ -150,7 +150,7 @@ func (f *fetch) send() error {
 // head reads the head of the final answer.
 func (f *fetch) head(method string) (*http.Response, error) {
 	for {
-		res, err := http.ReadResponse(f.in, &http.Request{Method: method}) //nolint:bodyclose // closed by who gets it
+		res, err := http.ReadResponse(f.in, &http.Request{Method: method})
 		if err != nil || res.StatusCode/100 != 1 {
 			return res, err
 		}

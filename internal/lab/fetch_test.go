@@ -26,7 +26,7 @@ func speaker(t *testing.T, says string, waits bool) *url.URL {
 				return
 			}
 			go func() {
-				defer conn.Close()
+				defer conn.Close() //nolint:errcheck // nothing to save
 				readRequest(conn)
 				_, _ = io.WriteString(conn, says)
 				if waits {

@@ -116,7 +116,7 @@ func send(t *testing.T, addr, request string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // nothing to save
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := fmt.Fprint(conn, request); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ const (
 	Good             ProxyKind = "good"
 	Refusing         ProxyKind = "refusing"          // nothing listens at its port
 	Hanging          ProxyKind = "hanging"           // takes the connection and says nothing
-	WrongCredentials ProxyKind = "wrong_credentials" // wants others than the list has: 407
+	WrongCredentials ProxyKind = "wrong_credentials" //nolint:gosec // a name; wants others than the list has: 407
 	Flaky            ProxyKind = "flaky"             // fails half the time: see [ProxySpec.Turn]
 	Denying          ProxyKind = "denying"           // answers 403 itself
 	BadGateway       ProxyKind = "bad_gateway"       // answers 502 though the target is up

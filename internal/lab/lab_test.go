@@ -59,8 +59,11 @@ func TestCloseLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	l, err := Start(t.Context(), Options{
 		Proxies: []ProxySpec{
-			{Kind: Good, Count: 2}, {Kind: Hanging, Count: 1}, {Kind: Slow, Count: 1, Delay: time.Hour},
-			{Kind: Flaky, Count: 1, Turn: time.Millisecond}, {Kind: Expiring, Count: 1, ExpiresAfter: time.Hour},
+			{Kind: Good, Count: 2},
+			{Kind: Hanging, Count: 1},
+			{Kind: Slow, Count: 1, Delay: time.Hour},
+			{Kind: Flaky, Count: 1, Turn: time.Millisecond},
+			{Kind: Expiring, Count: 1, ExpiresAfter: time.Hour},
 		},
 		Targets: []TargetSpec{{Name: "plain", Kind: HangingTarget}, {Name: "tls", Kind: HangingTarget, TLS: true}, {Name: "slow", Kind: PlainTarget, Latency: time.Hour}},
 	})

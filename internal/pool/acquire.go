@@ -38,11 +38,17 @@ type AcquireParams struct {
 type Grant struct {
 	Lease  Lease
 	ID     proxy.ID
-	Proxy  proxy.Proxy // placeholders filled
-	Region string
-	Labels Labels
+	Spec   *Spec // placeholders not filled: see Proxy
 	Target string
 	Worker string
+}
+
+// Proxy is how to reach the proxy, with the placeholders of a template filled.
+func (g *Grant) Proxy() proxy.Proxy {
+	if g.Spec.Exit == ExitTemplate {
+		return g.Spec.Fill(g.Lease.More.Child, g.Spec.Region)
+	}
+	return g.Spec.Proxy
 }
 
 // AcquireResult is either grants or a refusal.
@@ -151,6 +157,9 @@ func (s *State) mark(n uint32, t *Target, w *Worker, sess *Session, relaxed bool
 	}
 	lease.Hard = s.now.Add(s.policy.MaxLifetime)
 	lease.Deadline = min(s.now.Add(lease.TTL), lease.Hard)
+	if lease.Gap = -1; p.Mech.LastStart != 0 {
+		lease.Gap = s.now.Sub(p.Mech.LastStart)
+	}
 	lease.RestEnd = s.countStart(p, t)
 	lease.Fence = p.Mech.Fence
 	if more := s.more(a, relaxed, sess, p, rng); more != (More{}) {
@@ -203,9 +212,6 @@ func (s *State) callOf(lease *Lease) callKey {
 // countStart counts a use of the proxy and starts the pair's rest, whose end it tells.
 func (s *State) countStart(p *Proxy, t *Target) (restEnd Time) {
 	m := &p.Mech
-	if m.LastStart != 0 {
-		m.Interval.Add(s.now, s.now.Sub(m.LastStart))
-	}
 	m.Uses++
 	m.Fence = max(m.Fence+1, int64(s.now)*1024)
 	m.LastStart = s.now
@@ -253,14 +259,9 @@ func (s *State) band(p *Proxy) Band {
 // grant is what the holder gets to know of a live lease.
 func (s *State) grant(lease *Lease) Grant {
 	p := s.proxies[lease.Proxy]
-	g := Grant{
-		Lease: *lease, ID: p.ID, Proxy: p.Spec.Proxy, Region: p.Spec.Region, Labels: p.Spec.Labels,
-		Target: s.targets[lease.Target].Name, Worker: s.workers[lease.Worker].Name,
+	return Grant{
+		Lease: *lease, ID: p.ID, Spec: p.Spec, Target: s.targets[lease.Target].Name, Worker: s.workers[lease.Worker].Name,
 	}
-	if p.Spec.Exit == ExitTemplate {
-		g.Proxy = p.Spec.Fill(lease.More.Child, p.Spec.Region)
-	}
-	return g
 }
 
 // childID makes the session id that goes into a template: vendors allow only

@@ -46,7 +46,7 @@ func (s *State) add(id proxy.ID, spec Spec) Imported {
 	if spec.AddedAt == 0 {
 		spec.AddedAt = s.now
 	}
-	p := &Proxy{ID: id, Spec: spec, n: n, Judge: Judgement{Earned: 1}, Quality: Quality{Score: priorScore}}
+	p := &Proxy{ID: id, Spec: &spec, n: n, Judge: Judgement{Earned: 1}, Quality: Quality{Score: priorScore}}
 	s.attach(p)
 	s.changed.proxy(p, dirtyAll)
 	return ImportedNew
@@ -80,7 +80,7 @@ func (s *State) newNumber() (uint32, bool) {
 
 // update takes what a list says of a known proxy; what it does not say stays.
 func (s *State) update(p *Proxy, say Spec) Imported {
-	spec := p.Spec
+	spec := *p.Spec
 	setIf(&spec.Region, say.Region)
 	setIf(&spec.Group, say.Group)
 	setIf(&spec.Source, say.Source)
@@ -88,7 +88,7 @@ func (s *State) update(p *Proxy, say Spec) Imported {
 	setIf(&spec.Exit, say.Exit)
 	setIf(&spec.Cap, say.Cap)
 	setIf(&spec.ExpiresAt, say.ExpiresAt)
-	if spec == p.Spec && !p.Admin.Remove {
+	if spec == *p.Spec && !p.Admin.Remove {
 		return ImportedDuplicate
 	}
 	if p.Admin.Remove {
@@ -107,12 +107,12 @@ func setIf[T comparable](to *T, v T) {
 
 // respec puts a changed spec in force.
 func (s *State) respec(p *Proxy, spec Spec) {
-	if keyOf(&spec) != keyOf(&p.Spec) {
+	if keyOf(&spec) != keyOf(p.Spec) {
 		s.detach(p)
-		p.Spec = spec
+		p.Spec = &spec
 		s.attach(p)
 	} else {
-		p.Spec = spec
+		p.Spec = &spec
 		s.place(p.n)
 	}
 	s.changed.proxy(p, dirtySpec)
@@ -120,7 +120,7 @@ func (s *State) respec(p *Proxy, spec Spec) {
 
 // attach enters a proxy, with the pairs it has, under its number.
 func (s *State) attach(p *Proxy) {
-	class := s.classFor(&p.Spec)
+	class := s.classFor(p.Spec)
 	p.group = s.group(p.Spec.Group)
 	s.proxies[p.n] = p
 	s.byID[p.ID] = p.n
@@ -229,7 +229,7 @@ func (s *State) patch(p *Proxy, c *Patch) {
 	if c.State != nil {
 		s.orderState(p, *c.State, c)
 	}
-	spec := p.Spec
+	spec := *p.Spec
 	if c.Cap != nil {
 		spec.Cap = *c.Cap
 	}

@@ -24,8 +24,9 @@ type Ruling struct {
 	// Proxy replaces the proxy's judgement if ChangeProxy.
 	ChangeProxy bool
 	Proxy       Judgement
-	// Charge replaces the pair's charge if ChangePair.
+	// Charge replaces the pair's charge if ChangePair; ClearPair forgets it.
 	ChangePair bool
+	ClearPair  bool
 	Charge     Charge
 	// Quality always replaces the proxy's; it carries no version.
 	Quality Quality
@@ -42,7 +43,7 @@ type Ruling struct {
 // reset readies a ruling for the next case; records that are not set as changed are not read.
 func (r *Ruling) reset() {
 	r.Counts, r.Vote = Counts{}, 0
-	r.ChangeProxy, r.ChangePair, r.ChangeGroup, r.DropSession = false, false, false, false
+	r.ChangeProxy, r.ChangePair, r.ClearPair, r.ChangeGroup, r.DropSession = false, false, false, false, false
 }
 
 // Judge decides what an outcome means. It must be a pure function of the case.

@@ -48,6 +48,7 @@ type Lease struct {
 	Hard     Time // heartbeats never go past this
 	RestEnd  Time // the end of the pair's rest that this lease started
 	TTL      time.Duration
+	Gap      time.Duration // since the proxy's start before; below 0 = this was its first
 	Fence    int64
 	More     *More
 	Ended    Time // 0 = live

@@ -22,7 +22,9 @@ func (s *State) LoadProxy(n uint32, p Proxy) error {
 	}
 	p.n, p.pairs, p.dirty = n, pairRef{}, 0
 	p.Mech.InUse = 0 // counted from the leases
-	p.Spec.Labels = s.intern(p.Spec.Labels)
+	spec := *p.Spec
+	spec.Labels = s.intern(spec.Labels)
+	p.Spec = &spec
 	s.attach(&p)
 	return nil
 }

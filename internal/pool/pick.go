@@ -154,7 +154,7 @@ func (s *State) resting(q *query, class uint16, n uint32) bool {
 		return false
 	}
 	pair := q.target.pair(n)
-	if pair == nil || pair.restAt(s.now) == restNone {
+	if pair == nil || pair.rests == restNone { // exact: what fell due was woken before the pick
 		return false
 	}
 	if q.relax && pair.onlyFailure(s.now) {

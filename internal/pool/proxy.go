@@ -164,8 +164,6 @@ type Mech struct {
 	LastStart Time  // time of the last grant
 	LastEnd   Time  // time of the last ended lease
 	InUse     int   // live leases
-	Interval  Samples
-	Hold      Samples
 }
 
 // Judgement is what the judge holds of a proxy. It changes only with streaks,
@@ -227,13 +225,13 @@ type Quality struct {
 // Proxy is the whole record of one proxy.
 type Proxy struct {
 	ID      proxy.ID
-	Spec    Spec
+	Spec    *Spec // never changed in place: grants point at it
 	Admin   Admin
 	Mech    Mech
 	Judge   Judgement
 	Quality Quality
 	Windows Windows
-	Latency Samples
+	Recent  Samples
 	Bytes   int64
 
 	n     uint32 // its number in the state

@@ -7,56 +7,77 @@ import (
 	"time"
 )
 
-// sampleCount is how many durations a record keeps: enough for a median that
-// follows within minutes, in one cache line.
+// sampleCount is how many uses a record keeps: enough for a median that follows
+// within minutes, in two cache lines.
 const sampleCount = 16
 
-// Samples are the last durations of one kind: latencies, holds, intervals. The
-// zero value is empty.
+// Timing is what is kept of a use's times.
+type Timing uint8
+
+// The timings.
+const (
+	Interval Timing = iota // between the starts of this use and the one before
+	Hold                   // from grant to end
+	Latency                // of a success, as reported
+	timingCount
+)
+
+// Samples are the times of the last uses of a proxy. The zero value is empty.
 type Samples struct {
 	kept [sampleCount]struct {
-		value  sample
-		minute uint16 // of the time it was taken; wraps after 45 days
+		times  [timingCount]sample
+		minute uint16 // of the use's end; wraps after 45 days
 	}
 	n, next uint8
 }
 
-// sample is a duration in sixteen bits: milliseconds, or, with the top bit,
-// seconds; longer than 32,767 s is cut.
+// sample is a duration in sixteen bits: 0 for none, else milliseconds plus one,
+// or, with the top bit, seconds; longer than 32,767 s is cut.
 type sample uint16
+
+const inSeconds = 1 << 15
 
 func sampleOf(d time.Duration) sample {
 	ms := max(0, d.Milliseconds())
-	if ms < 1<<15 {
-		return sample(ms)
+	if ms < inSeconds-1 {
+		return sample(ms) + 1
 	}
-	return sample(1<<15 | min(ms/1000, 1<<15-1))
+	return sample(inSeconds | min(ms/1000, inSeconds-1))
 }
 
 func (s sample) duration() time.Duration {
-	if s < 1<<15 {
-		return time.Duration(s) * time.Millisecond
+	if s < inSeconds {
+		return time.Duration(s-1) * time.Millisecond
 	}
-	return time.Duration(s&(1<<15-1)) * time.Second
+	return time.Duration(s&(inSeconds-1)) * time.Second
 }
 
-// Add keeps a duration seen at now.
-func (s *Samples) Add(now Time, d time.Duration) {
-	s.kept[s.next].value = sampleOf(d)
-	s.kept[s.next].minute = uint16(now / minuteLength)
+// Use is one use; a time below 0 is not known.
+type Use [timingCount]time.Duration
+
+// Add keeps the times of a use that ended at now.
+func (s *Samples) Add(now Time, u Use) {
+	at := &s.kept[s.next]
+	at.minute = uint16(now / minuteLength)
+	for i, d := range u {
+		if at.times[i] = 0; d >= 0 {
+			at.times[i] = sampleOf(d)
+		}
+	}
 	s.next = (s.next + 1) % sampleCount
 	s.n = min(s.n+1, sampleCount)
 }
 
-// P50 is the median of the kept durations that are younger than the window; ok
-// is false when there is none.
-func (s *Samples) P50(now Time, window time.Duration) (d time.Duration, ok bool) {
+// P50 is the median of one timing over the kept uses that are younger than the
+// window; ok is false when there is none.
+func (s *Samples) P50(what Timing, now Time, window time.Duration) (d time.Duration, ok bool) {
 	var list [sampleCount]sample
 	minute := uint16(now / minuteLength)
 	k := 0
-	for _, x := range s.kept[:s.n] {
-		if age := minute - x.minute; time.Duration(age)*time.Minute <= window {
-			list[k] = x.value
+	for i := range s.kept[:s.n] {
+		x := &s.kept[i]
+		if age := minute - x.minute; x.times[what] != 0 && time.Duration(age)*time.Minute <= window {
+			list[k] = x.times[what]
 			k++
 		}
 	}
@@ -67,25 +88,32 @@ func (s *Samples) P50(now Time, window time.Duration) (d time.Duration, ok bool)
 	return list[(k-1)/2].duration(), true
 }
 
-// Last is the newest duration.
-func (s *Samples) Last() (d time.Duration, ok bool) {
-	if s.n == 0 {
-		return 0, false
+// Last is the newest known one of a timing.
+func (s *Samples) Last(what Timing) (d time.Duration, ok bool) {
+	for k := range s.n {
+		if x := s.kept[(s.next+sampleCount-1-k)%sampleCount].times[what]; x != 0 {
+			return x.duration(), true
+		}
 	}
-	return s.kept[(s.next+sampleCount-1)%sampleCount].value.duration(), true
+	return 0, false
 }
 
-const samplesVersion = 1
+const (
+	samplesVersion = 1
+	useSize        = 2 * (int(timingCount) + 1)
+)
 
-var errSamples = errors.New("the duration samples are damaged")
+var errSamples = errors.New("the times of uses are damaged")
 
 // AppendBinary encodes the samples, oldest first.
 func (s *Samples) AppendBinary(b []byte) []byte {
 	b = append(b, samplesVersion, s.n)
 	for k := range s.n {
-		i := (s.next + sampleCount - s.n + k) % sampleCount
-		b = binary.BigEndian.AppendUint16(b, uint16(s.kept[i].value))
-		b = binary.BigEndian.AppendUint16(b, s.kept[i].minute)
+		x := &s.kept[(s.next+sampleCount-s.n+k)%sampleCount]
+		for _, t := range x.times {
+			b = binary.BigEndian.AppendUint16(b, uint16(t))
+		}
+		b = binary.BigEndian.AppendUint16(b, x.minute)
 	}
 	return b
 }
@@ -96,14 +124,16 @@ func (s *Samples) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	if len(b) < 2 || b[0] != samplesVersion || b[1] > sampleCount || len(b) != 2+4*int(b[1]) {
+	if len(b) < 2 || b[0] != samplesVersion || b[1] > sampleCount || len(b) != 2+useSize*int(b[1]) {
 		return errSamples
 	}
 	s.n, s.next = b[1], b[1]%sampleCount
 	for i := range s.n {
-		at := 2 + 4*int(i)
-		s.kept[i].value = sample(binary.BigEndian.Uint16(b[at:]))
-		s.kept[i].minute = binary.BigEndian.Uint16(b[at+2:])
+		at := b[2+useSize*int(i):]
+		for t := range s.kept[i].times {
+			s.kept[i].times[t] = sample(binary.BigEndian.Uint16(at[2*t:]))
+		}
+		s.kept[i].minute = binary.BigEndian.Uint16(at[2*timingCount:])
 	}
 	return nil
 }

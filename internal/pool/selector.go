@@ -89,7 +89,7 @@ func (s *State) matchingClasses(sel *Selector) []uint16 {
 
 // fits says whether a proxy of a matching class is what the selector wants.
 func (q *query) fits(p *Proxy, folded bool) (reason Reason, ok bool) {
-	if folded && !keyOf(&p.Spec).matches(classKey{q.sel.Region, q.sel.Scheme, q.sel.Group}) {
+	if folded && !keyOf(p.Spec).matches(classKey{q.sel.Region, q.sel.Scheme, q.sel.Group}) {
 		return ReasonFiltered, false
 	}
 	for k, v := range q.sel.Labels {

@@ -93,7 +93,7 @@ func (s *State) addLate(tomb *Lease, o *Outcome) {
 // end ends a live lease and applies the judge's ruling.
 func (s *State) end(lease *Lease, kind EndKind, o *Outcome, rng *rand.Rand) {
 	p, t, w := s.proxies[lease.Proxy], s.targets[lease.Target], s.workers[lease.Worker]
-	s.countEnd(lease, p, t, w)
+	s.countEnd(lease, o, p, t, w)
 	drop := false
 	switch kind {
 	case EndReport:
@@ -169,10 +169,14 @@ func (s *State) endCall(lease *Lease) {
 	c.ended++
 }
 
-func (s *State) countEnd(lease *Lease, p *Proxy, t *Target, w *Worker) {
+func (s *State) countEnd(lease *Lease, o *Outcome, p *Proxy, t *Target, w *Worker) {
 	p.Mech.InUse--
 	p.Mech.LastEnd = s.now
-	p.Mech.Hold.Add(s.now, s.now.Sub(lease.Granted))
+	use := Use{Interval: lease.Gap, Hold: s.now.Sub(lease.Granted), Latency: -1}
+	if o.Elapsed > 0 && o.Class.Effect().Success {
+		use[Latency] = o.Elapsed
+	}
+	p.Recent.Add(s.now, use)
 	t.InFlight--
 	w.Leases--
 	w.LastSeen = max(w.LastSeen, s.now)
@@ -224,7 +228,10 @@ func (s *State) rule(lease *Lease, kind EndKind, o *Outcome, p *Proxy, t *Target
 		p.Judge.Version++
 		s.changed.proxy(p, dirtyJudge)
 	}
-	if r.ChangePair {
+	switch {
+	case r.ClearPair:
+		s.clear(t, pair)
+	case r.ChangePair:
 		s.charge(t, p.n, &r.Charge)
 	}
 	if r.ChangeGroup {
@@ -254,13 +261,21 @@ func (s *State) charge(t *Target, n uint32, c *Charge) {
 	s.changed.pair(t, place)
 }
 
+// clear forgets what was held against a pair.
+func (s *State) clear(t *Target, pair *Pair) {
+	place := t.pairs[pair.Proxy]
+	pair.Charge = nil
+	s.recountPair(t, place)
+	if pair.rests == restNone {
+		s.retire(t, pair, place)
+	}
+	s.changed.pair(t, place)
+}
+
 // addCounts adds an outcome to the windows of all that took part.
 func (s *State) addCounts(p *Proxy, t *Target, w *Worker, o *Outcome, d Counts) {
 	p.Windows.Add(s.now, s.day, d)
 	p.Bytes += o.Bytes
-	if o.Elapsed > 0 && o.Class.Effect().Success {
-		p.Latency.Add(s.now, o.Elapsed)
-	}
 	s.changed.proxy(p, dirtyWindows)
 	t.Windows.Add(s.now, s.day, d)
 	t.Classes[o.Class]++

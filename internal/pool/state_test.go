@@ -181,8 +181,8 @@ func (m *machine) granted(t *rapid.T, g *pool.Grant, a *pool.AcquireParams, befo
 		}
 		m.starts[pair] = g.Lease.Granted
 	}
-	if a.Select.Region != "" && g.Region != a.Select.Region {
-		t.Fatalf("asked for %s, got %s", a.Select.Region, g.Region)
+	if a.Select.Region != "" && g.Spec.Region != a.Select.Region {
+		t.Fatalf("asked for %s, got %s", a.Select.Region, g.Spec.Region)
 	}
 	acc := &account{
 		key: key, id: g.ID, target: a.Target, granted: g.Lease.Granted, hard: g.Lease.Hard, fence: g.Lease.Fence, call: a.CallID,

@@ -111,39 +111,45 @@ func FuzzWindows(f *testing.F) {
 		}
 		var s pool.Samples
 		_ = s.UnmarshalBinary(b)
-		s.Add(2e12, time.Second)
+		s.Add(2e12, pool.Use{time.Second, time.Second, -1})
 	})
 }
 
 func TestSamples(t *testing.T) {
 	var s pool.Samples
-	if _, ok := s.P50(0, time.Hour); ok {
+	if _, ok := s.P50(pool.Hold, 0, time.Hour); ok {
 		t.Error("nothing has a median")
 	}
 	now := pool.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	for i := range 40 {
-		s.Add(now.Add(time.Duration(i)*time.Minute), time.Duration(i)*time.Second)
+		latency := time.Duration(-1)
+		if i == 30 {
+			latency = 0
+		}
+		s.Add(now.Add(time.Duration(i)*time.Minute), pool.Use{pool.Interval: 5 * time.Hour, pool.Hold: time.Duration(i) * time.Second, pool.Latency: latency})
 	}
 	end := now.Add(39 * time.Minute)
-	if d, _ := s.Last(); d != 39*time.Second {
+	if d, _ := s.Last(pool.Hold); d != 39*time.Second {
 		t.Errorf("last %s", d)
 	}
-	if d, _ := s.P50(end, time.Hour); d != 31*time.Second { // the last sixteen: 24 to 39
+	if d, ok := s.Last(pool.Latency); !ok || d != 0 {
+		t.Errorf("last latency %s %v", d, ok)
+	}
+	if d, _ := s.P50(pool.Hold, end, time.Hour); d != 31*time.Second { // the last sixteen: 24 to 39
 		t.Errorf("median %s", d)
 	}
-	if d, _ := s.P50(end, 4*time.Minute); d != 37*time.Second { // 35 to 39
+	if d, _ := s.P50(pool.Hold, end, 4*time.Minute); d != 37*time.Second { // 35 to 39
 		t.Errorf("median of five minutes %s", d)
+	}
+	if d, _ := s.P50(pool.Interval, end, time.Hour); d != 5*time.Hour {
+		t.Errorf("a long one %s", d)
 	}
 	var back pool.Samples
 	if err := back.UnmarshalBinary(s.AppendBinary(nil)); err != nil {
 		t.Error(err)
 	}
-	a, _ := s.P50(end, 5*time.Minute)
-	if b, _ := back.P50(end, 5*time.Minute); a != b {
+	a, _ := s.P50(pool.Hold, end, 5*time.Minute)
+	if b, _ := back.P50(pool.Hold, end, 5*time.Minute); a != b {
 		t.Errorf("the encoding lost something: %s, %s", a, b)
-	}
-	s.Add(end, 5*time.Hour)
-	if d, _ := s.Last(); d != 5*time.Hour {
-		t.Errorf("a long one %s", d)
 	}
 }

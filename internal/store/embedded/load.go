@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -138,7 +139,7 @@ func (l *loader) proxy(r *sqlite.Stmt) error {
 	}
 	l.proxies[proxyName{r.GetInt64("pool"), uint32(r.GetInt64("n"))}] = &pool.Proxy{
 		ID: id,
-		Spec: pool.Spec{
+		Spec: &pool.Spec{
 			Proxy: proxy.Proxy{
 				Scheme: proxy.Scheme(r.GetText("scheme")), Host: r.GetText("host"), Port: uint16(r.GetInt64("port")),
 				Username: r.GetText("username"), Password: proxy.Secret(r.GetText("password")),
@@ -170,10 +171,7 @@ func (l *loader) mech(r *sqlite.Stmt) error {
 	}
 	p.Mech.Uses, p.Mech.Fence = r.GetInt64("uses"), r.GetInt64("fence")
 	p.Mech.LastStart, p.Mech.LastEnd = at(r, "last_start"), at(r, "last_end")
-	if err := p.Mech.Interval.UnmarshalBinary(blob(r, "intervals")); err != nil {
-		return err
-	}
-	return p.Mech.Hold.UnmarshalBinary(blob(r, "holds"))
+	return p.Recent.UnmarshalBinary(blob(r, "recent"))
 }
 
 func blob(r *sqlite.Stmt, column string) []byte {
@@ -222,10 +220,7 @@ func (l *loader) window(r *sqlite.Stmt) error {
 		GatedUntil: at(r, "gated_until"), LastClass: class, LastReport: at(r, "last_report"),
 	}
 	p.Bytes = r.GetInt64("bytes")
-	if err := p.Windows.UnmarshalBinary(blob(r, "windows")); err != nil {
-		return err
-	}
-	return p.Latency.UnmarshalBinary(blob(r, "latency"))
+	return p.Windows.UnmarshalBinary(blob(r, "windows"))
 }
 
 func (l *loader) enterProxies() error {
@@ -352,7 +347,7 @@ func (l *loader) lease(r *sqlite.Stmt) error {
 	lease := pool.Lease{
 		N: num("n"), Proxy: uint32(num("proxy")), Target: uint32(num("target")), Worker: uint32(num("worker")),
 		Granted: at(r, "granted"), Deadline: at(r, "deadline"), Hard: at(r, "hard"), RestEnd: at(r, "rest_end"),
-		TTL: millis(num("ttl")), Fence: num("fence"), Band: pool.Band(num("band")), Ended: at(r, "ended"), Late: num("late") != 0,
+		TTL: millis(num("ttl")), Gap: gap(num("gap")), Fence: num("fence"), Band: pool.Band(num("band")), Ended: at(r, "ended"), Late: num("late") != 0,
 	}
 	if lease.Key, err = readKey(r); err != nil {
 		return err
@@ -370,6 +365,14 @@ func (l *loader) lease(r *sqlite.Stmt) error {
 		return err
 	}
 	return st.LoadEnded(lease)
+}
+
+// gap reads a time that below 0 is not known.
+func gap(n int64) time.Duration {
+	if n < 0 {
+		return -1
+	}
+	return millis(n)
 }
 
 func readMore(r *sqlite.Stmt) (*pool.More, error) {

@@ -25,7 +25,7 @@ CREATE TABLE proxy ( -- what lists and operators say
 
 CREATE TABLE proxy_mech ( -- what the mechanics count
   pool INTEGER, n INTEGER, uses INTEGER NOT NULL, fence INTEGER NOT NULL, last_start INTEGER NOT NULL,
-  last_end INTEGER NOT NULL, intervals BLOB, holds BLOB,
+  last_end INTEGER NOT NULL, recent BLOB,
   PRIMARY KEY (pool, n)
 ) WITHOUT ROWID;
 
@@ -38,10 +38,10 @@ CREATE TABLE proxy_judge ( -- what the judge holds
   PRIMARY KEY (pool, n)
 ) WITHOUT ROWID;
 
-CREATE TABLE proxy_window ( -- what was seen: success windows, latency, score
+CREATE TABLE proxy_window ( -- what was seen: success windows, score
   pool INTEGER, n INTEGER, score REAL NOT NULL, idle_score REAL NOT NULL, score_until INTEGER NOT NULL,
   gated_until INTEGER NOT NULL, last_class TEXT NOT NULL, last_report INTEGER NOT NULL, bytes INTEGER NOT NULL,
-  windows BLOB, latency BLOB,
+  windows BLOB,
   PRIMARY KEY (pool, n)
 ) WITHOUT ROWID;
 
@@ -82,7 +82,7 @@ CREATE TABLE session (
 CREATE TABLE lease ( -- live ones, and for two minutes those that ended
   pool INTEGER, n INTEGER, key BLOB NOT NULL, proxy INTEGER NOT NULL, target INTEGER NOT NULL, worker INTEGER NOT NULL,
   granted INTEGER NOT NULL, deadline INTEGER NOT NULL, hard INTEGER NOT NULL, ttl INTEGER NOT NULL, fence INTEGER NOT NULL,
-  rest_end INTEGER NOT NULL, band INTEGER NOT NULL,
+  rest_end INTEGER NOT NULL, gap INTEGER NOT NULL, band INTEGER NOT NULL,
   ended INTEGER NOT NULL, kind TEXT, class TEXT, late INTEGER NOT NULL,
   call_id TEXT NOT NULL, digest INTEGER NOT NULL, session TEXT NOT NULL, child TEXT NOT NULL,
   moved INTEGER NOT NULL, previous TEXT NOT NULL, relaxed INTEGER NOT NULL,

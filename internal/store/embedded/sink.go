@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -36,15 +37,15 @@ func newSink(db *sqlite.Conn) (*sink, error) {
 		query string
 	}{
 		{&s.putProxy, upsert("proxy", 20)},
-		{&s.putMech, upsert("proxy_mech", 8)},
+		{&s.putMech, upsert("proxy_mech", 7)},
 		{&s.putJudge, upsert("proxy_judge", 20)},
-		{&s.putWindow, upsert("proxy_window", 11)},
+		{&s.putWindow, upsert("proxy_window", 10)},
 		{&s.putPair, upsert("pair", 19)},
 		{&s.putTarget, upsert("target", 11)},
 		{&s.putGroup, upsert("grp", 7)},
 		{&s.putWorker, upsert("worker", 12)},
 		{&s.putSession, upsert("session", 7)},
-		{&s.putLease, upsert("lease", 28)},
+		{&s.putLease, upsert("lease", 29)},
 		{&s.putFail, `INSERT INTO failure (pool, at, worker, target, proxy, lease, class, phase, error, status, elapsed,
 			fingerprint, url, method, attempt, final, reason, attempts, waited) VALUES (` + marks(19) + `)`},
 		{&s.putTotal, upsert("pool_total", 4)},
@@ -150,7 +151,7 @@ func (s *sink) PutProxy(p *pool.Proxy, parts pool.Parts) error {
 }
 
 func (s *sink) spec(p *pool.Proxy) error {
-	x, a := &p.Spec, &p.Admin
+	x, a := p.Spec, &p.Admin
 	return s.row(s.putProxy).int(int64(p.Number())).
 		text(p.ID.String(), string(x.Scheme), x.Host).int(int64(x.Port)).text(x.Username, x.Password.Reveal()).
 		text(x.Region, x.Group, x.Source, string(x.Labels), x.Exit.String()).
@@ -160,14 +161,8 @@ func (s *sink) spec(p *pool.Proxy) error {
 
 func (s *sink) mech(p *pool.Proxy) error {
 	m := &p.Mech
-	r := s.row(s.putMech).int(int64(p.Number()), m.Uses, m.Fence, int64(m.LastStart), int64(m.LastEnd))
-	r.blob(s.samples(&m.Interval))
-	return r.blob(s.samples(&m.Hold)).run()
-}
-
-func (s *sink) samples(x *pool.Samples) []byte {
-	s.scratch = x.AppendBinary(s.scratch[:0])
-	return s.scratch
+	s.scratch = p.Recent.AppendBinary(s.scratch[:0])
+	return s.row(s.putMech).int(int64(p.Number()), m.Uses, m.Fence, int64(m.LastStart), int64(m.LastEnd)).blob(s.scratch).run()
 }
 
 func (s *sink) windows(w *pool.Windows) []byte {
@@ -189,10 +184,9 @@ func slots(s *pool.Slots) []int64 {
 
 func (s *sink) window(p *pool.Proxy) error {
 	q := &p.Quality
-	r := s.row(s.putWindow).int(int64(p.Number())).real(float64(q.Score), float64(q.Idle)).
-		int(int64(q.ScoreUntil), int64(q.GatedUntil)).text(q.LastClass.String()).int(int64(q.LastReport), p.Bytes)
-	r.blob(s.windows(&p.Windows))
-	return r.blob(s.samples(&p.Latency)).run()
+	return s.row(s.putWindow).int(int64(p.Number())).real(float64(q.Score), float64(q.Idle)).
+		int(int64(q.ScoreUntil), int64(q.GatedUntil)).text(q.LastClass.String()).int(int64(q.LastReport), p.Bytes).
+		blob(s.windows(&p.Windows)).run()
 }
 
 func (s *sink) PutPair(name pool.PairName, p *pool.Pair) error {
@@ -243,6 +237,14 @@ func (s *sink) PutSession(x *pool.Session) error {
 		int(int64(x.LastUsed), bit(x.Gone())).run()
 }
 
+// gapMillis writes a time that below 0 is not known.
+func gapMillis(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return d.Milliseconds()
+}
+
 func keyBytes(k pool.Key) []byte {
 	b := binary.BigEndian.AppendUint64(nil, k[0])
 	return binary.BigEndian.AppendUint64(b, k[1])
@@ -251,7 +253,7 @@ func keyBytes(k pool.Key) []byte {
 func (s *sink) PutLease(l *pool.Lease) error {
 	m := l.More
 	r := s.row(s.putLease).int(l.N).blob(keyBytes(l.Key)).int(int64(l.Proxy), int64(l.Target), int64(l.Worker)).
-		int(int64(l.Granted), int64(l.Deadline), int64(l.Hard), l.TTL.Milliseconds(), l.Fence, int64(l.RestEnd), int64(l.Band)).
+		int(int64(l.Granted), int64(l.Deadline), int64(l.Hard), l.TTL.Milliseconds(), l.Fence, int64(l.RestEnd), gapMillis(l.Gap), int64(l.Band)).
 		int(int64(l.Ended))
 	if l.Live() {
 		r.null(2)

@@ -183,7 +183,7 @@ func (f *fixture) view(id proxy.ID) pool.ProxyView {
 func acquireReportOnce(t *testing.T, f *fixture) {
 	ids := f.add(spec(1))
 	g := f.lease(pool.AcquireParams{})
-	if g.ID != ids[0] || g.Proxy.Password.Reveal() != "secret" || g.Lease.Deadline != f.now.Add(30*time.Second) {
+	if g.ID != ids[0] || g.Proxy().Password.Reveal() != "secret" || g.Lease.Deadline != f.now.Add(30*time.Second) {
 		t.Fatalf("unexpected grant %+v", g)
 	}
 	f.refused(pool.AcquireParams{Target: "other.example"}, pool.ReasonLeased)
@@ -459,22 +459,22 @@ func templateMintsChildren(t *testing.T, f *fixture) {
 		f.use(pool.ClassOK)
 	}
 	a := f.lease(pool.AcquireParams{Session: "a"})
-	if a.Proxy.Username == s.Username || a.Proxy.Username != "acct-"+a.Lease.More.Child+"-de" {
-		t.Fatalf("username %q", a.Proxy.Username)
+	if a.Proxy().Username == s.Username || a.Proxy().Username != "acct-"+a.Lease.More.Child+"-de" {
+		t.Fatalf("username %q", a.Proxy().Username)
 	}
 	f.report(a.Lease.Key, pool.ClassOK)
 	again := f.lease(pool.AcquireParams{Session: "a"})
-	if again.Proxy.Username != a.Proxy.Username {
+	if again.Proxy().Username != a.Proxy().Username {
 		t.Fatal("the same session got another child")
 	}
 	f.report(again.Lease.Key, pool.ClassBlockedHard)
 	fresh := f.lease(pool.AcquireParams{Session: "a"})
-	if fresh.Proxy.Username == a.Proxy.Username || !fresh.Lease.More.Moved {
+	if fresh.Proxy().Username == a.Proxy().Username || !fresh.Lease.More.Moved {
 		t.Fatal("a burnt child was used again")
 	}
 	f.report(fresh.Lease.Key, pool.ClassOK)
 	x, y := f.use(pool.ClassOK), f.use(pool.ClassOK)
-	if x.Proxy.Username == y.Proxy.Username {
+	if x.Proxy().Username == y.Proxy().Username {
 		t.Fatal("leases without a session share a child")
 	}
 }
@@ -647,7 +647,7 @@ func survivesReopening(t *testing.T, f *fixture) {
 	f.Store = f.reopen(t)
 	for _, id := range ids {
 		was, is := before[id], f.view(id)
-		if was.Spec != is.Spec || was.Admin != is.Admin || was.Judge != is.Judge || was.Mech != is.Mech || was.Quality != is.Quality {
+		if *was.Spec != *is.Spec || was.Recent != is.Recent || was.Admin != is.Admin || was.Judge != is.Judge || was.Mech != is.Mech || was.Quality != is.Quality {
 			t.Fatalf("the record changed:\n%+v\n%+v", was, is)
 		}
 		if was.Today != is.Today {
