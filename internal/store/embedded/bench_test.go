@@ -17,12 +17,16 @@ import (
 	"github.com/hostler-proxy/hostler/internal/store/embedded"
 )
 
-func open(tb testing.TB, path string) *embedded.Store {
-	tb.Helper()
-	s, err := embedded.Open(tb.Context(), embedded.Options{
+func options(path string) embedded.Options {
+	return embedded.Options{
 		Path: path, Judge: judge.Rule, Log: slog.New(slog.DiscardHandler),
 		Clock: func() pool.Time { return pool.At(time.Now()) },
-	})
+	}
+}
+
+func open(tb testing.TB, path string) *embedded.Store {
+	tb.Helper()
+	s, err := embedded.Open(tb.Context(), options(path))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -4,6 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
 	"github.com/hostler-proxy/hostler/internal/store"
 	"github.com/hostler-proxy/hostler/internal/store/storetest"
 )
@@ -20,4 +23,19 @@ func TestStore(t *testing.T) {
 			return open(t, path)
 		}}
 	})
+}
+
+// exec changes a store file behind the store's back.
+func exec(t *testing.T, path, statement string) {
+	t.Helper()
+	db, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlitex.ExecuteTransient(db, statement, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

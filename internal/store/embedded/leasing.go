@@ -71,7 +71,7 @@ func (s *Store) Reclaim(ctx context.Context, p store.ReclaimParams) (res store.R
 func (s *Store) Sweep(ctx context.Context, p store.SweepParams) (mended int, err error) {
 	err = s.inPool(ctx, p.Pool, func(st *pool.State) error {
 		mended = st.Sweep(s.now(p.Now), p.Limit)
-		return nil
+		return s.prune(p.Pool, s.now(p.Now))
 	})
 	return mended, err
 }

@@ -117,22 +117,21 @@ func failureRow(stmt *sqlite.Stmt) store.FailureRow {
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// prune drops failure records that are too old or too many; called now and then.
-func (s *Store) prune(now pool.Time) error {
-	for name, p := range s.pools {
-		keep := p.state.Policy().Failures
-		if err := sqlitex.Execute(s.db, `DELETE FROM failure WHERE n IN (
-			SELECT n FROM failure WHERE pool = ?1 AND at < ?2 ORDER BY n LIMIT 10000)`,
-			&sqlitex.ExecOptions{Args: []any{name, int64(now.Add(-keep.Age))}}); err != nil {
-			return err
-		}
-		if err := sqlitex.Execute(s.db, `DELETE FROM failure WHERE n IN (SELECT n FROM failure WHERE pool = ?1 AND n <
-			(SELECT n FROM failure WHERE pool = ?1 ORDER BY n DESC LIMIT 1 OFFSET ?2) ORDER BY n LIMIT 10000)`,
-			&sqlitex.ExecOptions{Args: []any{name, keep.Max - 1}}); err != nil {
-			return err
-		}
+// prune drops failure records of a pool that are too old or too many, a bounded
+// number at a time. Numbers grow with time, so the first record that is young
+// enough ends the search; and the count is taken only if there can be too many.
+func (s *Store) prune(name string, now pool.Time) error {
+	keep := s.pools[name].state.Policy().Failures
+	err := s.execute(`DELETE FROM failure WHERE n IN (SELECT n FROM failure WHERE pool = ?1 AND n < coalesce(
+		(SELECT n FROM failure WHERE pool = ?1 AND at >= ?2 ORDER BY n LIMIT 1), 1 << 62) ORDER BY n LIMIT 10000)`,
+		[]any{name, int64(now.Add(-keep.Age))}, nil)
+	if err != nil {
+		return err
 	}
-	return nil
+	return s.execute(`DELETE FROM failure WHERE (SELECT max(n) - min(n) FROM failure) >= ?2 AND n IN (
+		SELECT n FROM failure WHERE pool = ?1 AND n <
+		(SELECT n FROM failure WHERE pool = ?1 ORDER BY n DESC LIMIT 1 OFFSET ?2) ORDER BY n LIMIT 10000)`,
+		[]any{name, keep.Max - 1}, nil)
 }
 
 // Tokens implements store.Records.
