@@ -47,11 +47,11 @@ func (t *table) print(out io.Writer) error {
 	widths := t.widths(screenWidth(out))
 	var b strings.Builder
 	for _, row := range append([][]string{t.head}, t.rows...) {
-		line := ""
+		cells := make([]string, len(row))
 		for i, cell := range row {
-			line += pad(cell, widths[i]) + "  "
+			cells[i] = pad(cell, widths[i])
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(strings.Join(cells, "  "), " ") + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

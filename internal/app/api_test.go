@@ -135,6 +135,11 @@ func (d *daemon) acquire(r client.AcquireRequest) client.Lease {
 	return got.Leases[0]
 }
 
+func isProblem(t *testing.T, err error, slug string) {
+	t.Helper()
+	_ = wantProblem(t, err, slug)
+}
+
 func wantProblem(t *testing.T, err error, slug string) *client.Problem {
 	t.Helper()
 	var p *client.Problem
@@ -154,10 +159,14 @@ func TestEveryCall(t *testing.T) {
 	if imported.Accepted != 2 || imported.Duplicates != 1 || len(imported.Rejected) != 1 || imported.Rejected[0].Line != 4 {
 		t.Fatalf("imported %+v", imported)
 	}
-	lease := d.acquire(client.AcquireRequest{Worker: "w1", WorkerConcurrency: 4, RequestID: "r1", Session: "s1",
-		Request: &client.Request{URL: "https://u:p@shop.example/a?q=secret", Method: "GET", Attempt: 1}})
-	again := d.acquire(client.AcquireRequest{Worker: "w1", WorkerConcurrency: 4, RequestID: "r1", Session: "s1",
-		Request: &client.Request{URL: "https://u:p@shop.example/a?q=secret", Method: "GET", Attempt: 1}})
+	lease := d.acquire(client.AcquireRequest{
+		Worker: "w1", WorkerConcurrency: 4, RequestID: "r1", Session: "s1",
+		Request: &client.Request{URL: "https://u:p@shop.example/a?q=secret", Method: "GET", Attempt: 1},
+	})
+	again := d.acquire(client.AcquireRequest{
+		Worker: "w1", WorkerConcurrency: 4, RequestID: "r1", Session: "s1",
+		Request: &client.Request{URL: "https://u:p@shop.example/a?q=secret", Method: "GET", Attempt: 1},
+	})
 	if lease.ID != again.ID || lease.Target != "shop.example" || lease.TTLMS != 30_000 {
 		t.Fatalf("leases %+v and %+v", lease, again)
 	}
@@ -176,11 +185,13 @@ func TestEveryCall(t *testing.T) {
 	if reported.Result != "applied" || reported.Class != "PROXY_DIAL" || !reported.Retry.Allowed {
 		t.Fatalf("reported %+v", reported)
 	}
-	_, err = d.api.Acquire(ctx, client.AcquireRequest{Worker: "w1", WorkerConcurrency: 4, RequestID: "r1", Session: "s1", Target: "shop.example",
-		Request: &client.Request{URL: "https://u:p@shop.example/a?q=secret", Method: "GET", Attempt: 1}})
-	wantProblem(t, err, client.RequestEnded)
+	_, err = d.api.Acquire(ctx, client.AcquireRequest{
+		Worker: "w1", WorkerConcurrency: 4, RequestID: "r1", Session: "s1", Target: "shop.example",
+		Request: &client.Request{URL: "https://u:p@shop.example/a?q=secret", Method: "GET", Attempt: 1},
+	})
+	isProblem(t, err, client.RequestEnded)
 	_, err = d.api.Acquire(ctx, client.AcquireRequest{RequestID: "r1", Target: "other.example"})
-	wantProblem(t, err, client.RequestConflict)
+	isProblem(t, err, client.RequestConflict)
 	why, err := d.api.Why(ctx, "", lease.Proxy.ID)
 	d.must(err)
 	if why.Proxy.State != "cooling" || len(why.Failures) != 1 || why.Failures[0].Worker != "w1" || !strings.Contains(why.Because, "cooling") {
@@ -261,7 +272,7 @@ func (d *daemon) walkViews(id, lease string) {
 	_, err = d.api.Target(ctx, "", "shop.example")
 	d.must(err)
 	_, err = d.api.Target(ctx, "", "never.example")
-	wantProblem(d.t, err, client.UnknownTarget)
+	isProblem(d.t, err, client.UnknownTarget)
 	_, err = d.api.Groups(ctx, "")
 	d.must(err)
 	s, err := d.api.Session(ctx, "", "s1")
@@ -271,7 +282,7 @@ func (d *daemon) walkViews(id, lease string) {
 	}
 	d.must(d.api.EndSession(ctx, "", "s1"))
 	_, err = d.api.Session(ctx, "", "s1")
-	wantProblem(d.t, err, client.UnknownSession)
+	isProblem(d.t, err, client.UnknownSession)
 	d.must(d.api.PostFailure(ctx, client.FinalFailure{Target: "shop.example", Worker: "w1", Reason: "gave up", Attempts: []string{"a", "b"}, Lease: lease}))
 	final := true
 	failures, _, err := d.api.Failures(ctx, client.FailureFilter{Final: &final})
@@ -296,13 +307,13 @@ func (d *daemon) walkAdmin(id string) {
 		d.t.Errorf("a dry run matched %d", n)
 	}
 	d.must(d.api.DeleteProxy(ctx, "", id))
-	wantProblem(d.t, d.api.DeleteProxy(ctx, "", id), client.UnknownProxy)
+	isProblem(d.t, d.api.DeleteProxy(ctx, "", id), client.UnknownProxy)
 	_, err = d.api.PutPool(ctx, "second", map[string]any{"ttl_ms": 5000, "cooldown": map[string]any{"ladder_ms": []int{1000, 2000}}})
 	d.must(err)
 	_, err = d.api.PutPool(ctx, "second", map[string]any{"ttl_ms": 1})
-	wantProblem(d.t, err, client.InvalidRequest)
+	isProblem(d.t, err, client.InvalidRequest)
 	d.must(d.api.DeletePool(ctx, "second"))
-	wantProblem(d.t, d.api.DeletePool(ctx, "second"), client.UnknownPool)
+	isProblem(d.t, d.api.DeletePool(ctx, "second"), client.UnknownPool)
 	ms := int64(250)
 	_, err = d.api.PutTarget(ctx, "", "shop.example", client.TargetPolicy{ReuseIntervalMS: &ms})
 	d.must(err)
@@ -318,11 +329,11 @@ func (d *daemon) walkAdmin(id string) {
 	_, err = d.api.Config(ctx)
 	d.must(err)
 	_, err = d.api.NewToken(ctx, "w", "worker")
-	wantProblem(d.t, err, client.InvalidRequest) // the first must be an operator's
+	isProblem(d.t, err, client.InvalidRequest) // the first must be an operator's
 	token, err := d.api.NewToken(ctx, "op", "operator")
 	d.must(err)
 	_, err = d.api.Pools(ctx)
-	wantProblem(d.t, err, client.Unauthorized)
+	isProblem(d.t, err, client.Unauthorized)
 	d.api = d.client(token.Token)
 	_, err = d.api.Tokens(ctx)
 	d.must(err)
@@ -475,15 +486,19 @@ func TestNoSecretLeaks(t *testing.T) {
 	imported, err := d.api.Import(ctx, strings.NewReader(list), client.ImportOptions{AllowSpecial: true})
 	d.must(err)
 	fmt.Fprintln(&seen, imported)
-	got, err := d.api.Acquire(ctx, client.AcquireRequest{Target: "http://u:" + marker + "@a.example/?token=" + marker,
-		Request: &client.Request{URL: "http://u:" + marker + "@a.example/?token=" + marker}})
+	got, err := d.api.Acquire(ctx, client.AcquireRequest{
+		Target:  "http://u:" + marker + "@a.example/?token=" + marker,
+		Request: &client.Request{URL: "http://u:" + marker + "@a.example/?token=" + marker},
+	})
 	d.must(err)
 	if !strings.Contains(got.Leases[0].Proxy.URL, marker) {
 		t.Fatal("the lease does not carry the password: the test looks at nothing")
 	}
 	fmt.Fprintf(&seen, "%v %+v %s\n", got.Leases[0].Proxy, got.Leases[0].Proxy, got.Leases[0])
-	_, err = d.api.Report(ctx, got.Leases[0].ID, client.Facts{Phase: "proxy_dial", Error: "refused",
-		Request: &client.Request{URL: "http://u:" + marker + "@a.example/%zz?token=" + marker}})
+	_, err = d.api.Report(ctx, got.Leases[0].ID, client.Facts{
+		Phase: "proxy_dial", Error: "refused",
+		Request: &client.Request{URL: "http://u:" + marker + "@a.example/%zz?token=" + marker},
+	})
 	d.must(err)
 	_, err = d.client(marker).Pools(ctx)
 	fmt.Fprintln(&seen, err)

@@ -318,7 +318,7 @@ func (a *App) Run(ctx context.Context, hup <-chan os.Signal) error {
 			}
 		}
 	}
-	a.o.Log.Info("stopping")
+	a.o.Log.InfoContext(ctx, "stopping")
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopTimeout)
 	defer cancel()
 	return errors.Join(failed, a.Stop(last))

@@ -50,9 +50,9 @@ func Fields() []Field {
 			func(p *pool.Policy) *time.Duration { return &p.Timeouts.Total }),
 		durations("cooldown.ladder", "Rest after the first, second, ... counted failure; the last step repeats.", 10*time.Millisecond, day,
 			func(p *pool.Policy) *[]time.Duration { return &p.Cooldown.Ladder }),
-		number("cooldown.jitter", "Largest share added at random to a rest.", 0, 1,
+		share("cooldown.jitter", "Largest share added at random to a rest.",
 			func(p *pool.Policy) *float64 { return &p.Cooldown.Jitter }),
-		count("cooldown.suspend_after", "Counted failures in a row that suspend a proxy.", 1, 100,
+		count("cooldown.suspend_after", "Counted failures in a row that suspend a proxy.", 100,
 			func(p *pool.Policy) *int { return &p.Cooldown.SuspendAfter }),
 		duration("cooldown.suspend_for", "First suspension; each further one is twice as long.", 10*time.Millisecond, day,
 			func(p *pool.Policy) *time.Duration { return &p.Cooldown.SuspendFor }),
@@ -60,9 +60,9 @@ func Fields() []Field {
 			func(p *pool.Policy) *time.Duration { return &p.Cooldown.SuspendMax }),
 		duration("cooldown.forgive", "Time without a counted failure that takes one step off the ladder.", 10*time.Millisecond, day,
 			func(p *pool.Policy) *time.Duration { return &p.Cooldown.Forgive }),
-		count("cooldown.rise", "Fresh successes that end a probation.", 1, 100,
+		count("cooldown.rise", "Fresh successes that end a probation.", 100,
 			func(p *pool.Policy) *int { return &p.Cooldown.Rise }),
-		number("cooldown.probation_share", "Largest share of grants that goes to probation while others are ready.", 0, 1,
+		share("cooldown.probation_share", "Largest share of grants that goes to probation while others are ready.",
 			func(p *pool.Policy) *float64 { return &p.Cooldown.ProbationShare }),
 		duration("cooldown.rate_hold", "Rest of a pair after a rate limit without Retry-After; doubles with each repeat.", 10*time.Millisecond, day,
 			func(p *pool.Policy) *time.Duration { return &p.Cooldown.RateHold }),
@@ -74,31 +74,31 @@ func Fields() []Field {
 			func(p *pool.Policy) *time.Duration { return &p.Cooldown.GeoHold }),
 		duration("cooldown.quota_hold", "Hold of a group whose account is out of quota; doubles with each repeat.", 10*time.Millisecond, day,
 			func(p *pool.Policy) *time.Duration { return &p.Cooldown.QuotaHold }),
-		count("caps.static", "Most live leases of a proxy with one address.", 1, 10_000,
+		count("caps.static", "Most live leases of a proxy with one address.", 10_000,
 			func(p *pool.Policy) *int { return &p.Caps.Static }),
-		count("caps.rotating", "Most live leases of a rotating gateway.", 1, 10_000,
+		count("caps.rotating", "Most live leases of a rotating gateway.", 10_000,
 			func(p *pool.Policy) *int { return &p.Caps.Rotating }),
-		count("caps.template", "Most live leases of a template.", 1, 10_000,
+		count("caps.template", "Most live leases of a template.", 10_000,
 			func(p *pool.Policy) *int { return &p.Caps.Template }),
-		count("caps.child", "Most live leases of one session of a template.", 1, 10_000,
+		count("caps.child", "Most live leases of one session of a template.", 10_000,
 			func(p *pool.Policy) *int { return &p.Caps.Child }),
-		number("caps.max_bad", "Share of 429, timeouts or 403 in ten minutes above which a cap no longer grows.", 0, 1,
+		share("caps.max_bad", "Share of 429, timeouts or 403 in ten minutes above which a cap no longer grows.",
 			func(p *pool.Policy) *float64 { return &p.Caps.MaxBad }),
-		number("gate.below", "Upper bound (Wilson, 95 %) of the ten-minute success rate under which a proxy is kept back.", 0, 1,
+		share("gate.below", "Upper bound (Wilson, 95 %) of the ten-minute success rate under which a proxy is kept back.",
 			func(p *pool.Policy) *float64 { return &p.Gate.Below }),
 		duration("gate.retry", "How long a proxy that is kept back waits for its next try.", time.Second, day,
 			func(p *pool.Policy) *time.Duration { return &p.Gate.Retry }),
-		number("gate.max_share", "Largest share of the eligible that is kept back.", 0, 1,
+		share("gate.max_share", "Largest share of the eligible that is kept back.",
 			func(p *pool.Policy) *float64 { return &p.Gate.MaxShare }),
 		duration("sessions.idle", "How long an unused session is kept.", time.Second, day,
 			func(p *pool.Policy) *time.Duration { return &p.Sessions.Idle }),
-		count("sessions.max_children", "Most sessions of one template; the least recently used goes.", 1, 1_000_000,
+		count("sessions.max_children", "Most sessions of one template; the least recently used goes.", 1_000_000,
 			func(p *pool.Policy) *int { return &p.Sessions.MaxChildren }),
 		zone("zone", "Time zone (IANA name) in which the day begins.",
 			func(p *pool.Policy) *string { return &p.Zone }),
 		duration("failures.age", "How long failure records are kept.", time.Minute, 365*day,
 			func(p *pool.Policy) *time.Duration { return &p.Failures.Age }),
-		count("failures.max", "How many failure records are kept.", 1, 100_000_000,
+		count("failures.max", "How many failure records are kept.", 100_000_000,
 			func(p *pool.Policy) *int { return &p.Failures.Max }),
 		toggle("keep_query", "Keep query values in stored URLs; otherwise they are cut.",
 			func(p *pool.Policy) *bool { return &p.KeepQuery }),
@@ -152,14 +152,14 @@ func durations(path, doc string, low, high time.Duration, at func(*pool.Policy) 
 	}
 }
 
-func number(path, doc string, low, high float64, at func(*pool.Policy) *float64) Field {
+func share(path, doc string, at func(*pool.Policy) *float64) Field {
 	return Field{
-		Path: path, Kind: "share", Doc: doc + fmt.Sprintf(" %g to %g.", low, high),
+		Path: path, Kind: "share", Doc: doc + " 0 to 1.",
 		get: func(p *pool.Policy) string { return strconv.FormatFloat(*at(p), 'g', -1, 64) },
 		set: func(p *pool.Policy, v string) error {
 			x, err := strconv.ParseFloat(v, 64)
-			if err != nil || math.IsNaN(x) || x < low || x > high {
-				return fmt.Errorf("%q is not a number within %g and %g", v, low, high)
+			if err != nil || math.IsNaN(x) || x < 0 || x > 1 {
+				return fmt.Errorf("%q is not a number within 0 and 1", v)
 			}
 			*at(p) = x
 			return nil
@@ -167,14 +167,14 @@ func number(path, doc string, low, high float64, at func(*pool.Policy) *float64)
 	}
 }
 
-func count(path, doc string, low, high int, at func(*pool.Policy) *int) Field {
+func count(path, doc string, high int, at func(*pool.Policy) *int) Field {
 	return Field{
-		Path: path, Kind: "number", Doc: doc + fmt.Sprintf(" %d to %d.", low, high),
+		Path: path, Kind: "number", Doc: doc + fmt.Sprintf(" 1 to %d.", high),
 		get: func(p *pool.Policy) string { return strconv.Itoa(*at(p)) },
 		set: func(p *pool.Policy, v string) error {
 			n, err := strconv.Atoi(v)
-			if err != nil || n < low || n > high {
-				return fmt.Errorf("%q is not a whole number within %d and %d", v, low, high)
+			if err != nil || n < 1 || n > high {
+				return fmt.Errorf("%q is not a whole number within 1 and %d", v, high)
 			}
 			*at(p) = n
 			return nil

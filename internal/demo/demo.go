@@ -162,7 +162,7 @@ func (r *run) startWorkers(ctx context.Context) error {
 	}
 	for i := range r.o.Workers {
 		name := fmt.Sprintf("worker-%d", i+1)
-		cmd := exec.Command(r.o.Executable, "demo-worker", "--server", r.app.URL(), "--feeder", "http://"+ln.Addr().String(), //nolint:gosec,noctx // our own program; stopped by close
+		cmd := exec.Command(r.o.Executable, "demo-worker", "--server", r.app.URL(), "--feeder", "http://"+ln.Addr().String(), //nolint:noctx // our own program; stopped by close
 			"--name", name, "--concurrency", fmt.Sprint(perWorker), "--ca", ca)
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {

@@ -1,13 +1,11 @@
 package demo
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 )
@@ -224,20 +222,6 @@ func (f *feeder) count(delivered func(*job) bool) ledger {
 		}
 	}
 	return l
-}
-
-// failed lists the requests that were given up.
-func (f *feeder) failedJobs() []job {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var list []job
-	for _, j := range f.order {
-		if j.state == stateFailed {
-			list = append(list, *j)
-		}
-	}
-	slices.SortFunc(list, func(a, b job) int { return cmp.Compare(a.ID, b.ID) })
-	return list
 }
 
 // ServeHTTP speaks to the workers: POST /next and POST /end.

@@ -1,3 +1,6 @@
+// Package judge decides what outcomes mean: it classifies what a worker saw, and
+// rules on the records of proxy, pair and group. Pure functions over pool's
+// records; classes.csv is the one table of classes.
 package judge
 
 import "github.com/hostler-proxy/hostler/internal/pool"

@@ -200,9 +200,15 @@ func (r *AcquireRequest) complete() error {
 		value string
 		most  int
 	}{
-		{"worker", r.Worker, 200}, {"request_id", r.RequestID, 200}, {"session", r.Session, 200},
-		{"select.region", r.Select.Region, 100}, {"select.scheme", r.Select.Scheme, 20}, {"select.group", r.Select.Group, 200},
-		{"request.url", r.Request.URL, 8192}, {"request.fingerprint", r.Request.Fingerprint, 200}, {"request.method", r.Request.Method, 40},
+		{"worker", r.Worker, 200},
+		{"request_id", r.RequestID, 200},
+		{"session", r.Session, 200},
+		{"select.region", r.Select.Region, 100},
+		{"select.scheme", r.Select.Scheme, 20},
+		{"select.group", r.Select.Group, 200},
+		{"request.url", r.Request.URL, 8192},
+		{"request.fingerprint", r.Request.Fingerprint, 200},
+		{"request.method", r.Request.Method, 40},
 	} {
 		if err := checkText(f.field, f.value, f.most); err != nil {
 			return err

@@ -185,7 +185,7 @@ func jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
 	}
-	return rand.N(d) //nolint:gosec // spreading load needs no secret randomness
+	return rand.N(d)
 }
 
 // InputError is a request that cannot be served as it is.

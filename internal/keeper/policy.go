@@ -124,8 +124,7 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 	}
 	policy, err := config.Apply(record.File, overrides)
 	if err != nil {
-		var fault *config.Error
-		if errors.As(err, &fault) {
+		if fault, ok := errors.AsType[*config.Error](err); ok {
 			return out, &InputError{fault.Path, fault.Text}
 		}
 		return out, err

@@ -23,7 +23,7 @@ type token struct {
 	Fence   int64
 }
 
-// ErrUnknownLease: the id was not made by this store.
+// ErrUnknownLease says that the id was not made by this store.
 var ErrUnknownLease = errors.New("this is not a lease id of this store")
 
 const macSize = 16

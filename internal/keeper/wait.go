@@ -187,7 +187,7 @@ func (r *room) overloaded(w *waiter) pool.AcquireResult {
 	return pool.AcquireResult{Refusal: &refusal}
 }
 
-// ErrStopping: the daemon is shutting down; ask another, or later.
+// ErrStopping says that the daemon is shutting down; ask another, or later.
 var ErrStopping = errors.New("the daemon is shutting down")
 
 // serve tries the heads of the lines whenever something may be free.

@@ -8,7 +8,7 @@ import (
 // wallClock is the only place that reads the time: socket deadlines, measured
 // durations and certificates are real whatever [Options.Now] says.
 func wallClock() time.Time {
-	return time.Now() //nolint:forbidigo // sockets live in real time
+	return time.Now()
 }
 
 // pause waits in real time; false if ctx ended first.

@@ -57,7 +57,7 @@ func Start(ctx context.Context, o Options) (*Lab, error) {
 	}
 	l := &Lab{
 		now: o.Now, start: o.Now(), latency: o.Latency, book: newBook(maxRecords),
-		rng:     rand.New(rand.NewPCG(o.Seed, 7)), //nolint:gosec // a lab repeats itself, secrets are elsewhere
+		rng:     rand.New(rand.NewPCG(o.Seed, 7)),
 		sockets: sockets{open: map[io.Closer]struct{}{}},
 	}
 	l.ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))

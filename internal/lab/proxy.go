@@ -69,7 +69,7 @@ func (l *Lab) newProxy(spec ProxySpec, addr string) *Proxy {
 	p := &Proxy{
 		Kind: spec.Kind, Addr: addr, Source: fmt.Sprintf("127.0.%d.%d", 1+n/256, n%256), lab: l, spec: spec,
 		busy: busy{open: map[net.Conn]struct{}{}},
-		rng:  rand.New(rand.NewPCG(l.rng.Uint64(), uint64(n))), //nolint:gosec // a lab repeats itself
+		rng:  rand.New(rand.NewPCG(l.rng.Uint64(), uint64(n))),
 	}
 	if spec.Auth || spec.Kind == WrongCredentials {
 		p.Username, p.Password = fmt.Sprintf("user%02d", n), fmt.Sprintf("secret-%02d", n)

@@ -1,6 +1,9 @@
 package pool
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The methods of this file put records back that a store kept, before anything
 // else is called. Numbers are the store's; each must be given once.
@@ -151,9 +154,9 @@ func (s *State) Loaded(now Time) {
 	s.tick(now)
 	spoken := map[uint32]bool{}
 	s.leases.eachEnded(func(l *Lease) { spoken[l.Proxy] = true })
-	for n := len(s.proxies) - 1; n >= 0; n-- {
+	for n, p := range slices.Backward(s.proxies) {
 		switch {
-		case s.proxies[n] != nil:
+		case p != nil:
 		case spoken[uint32(n)]:
 			s.quarantined = append(s.quarantined, quarantine{uint32(n), s.now})
 		default:

@@ -3,7 +3,6 @@ package pool
 import (
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/tidwall/btree"
 )
@@ -242,6 +241,3 @@ func statusReason(h *hot) Reason {
 		return ReasonLeased
 	}
 }
-
-// lookSoon is how soon an inexact refusal is worth asking again.
-const lookSoon = time.Second

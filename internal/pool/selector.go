@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hostler-proxy/hostler/internal/proxy"
@@ -97,10 +98,8 @@ func (q *query) fits(p *Proxy, folded bool) (reason Reason, ok bool) {
 			return ReasonFiltered, false
 		}
 	}
-	for _, id := range q.sel.Exclude {
-		if id == p.ID {
-			return ReasonExcluded, false
-		}
+	if slices.Contains(q.sel.Exclude, p.ID) {
+		return ReasonExcluded, false
 	}
 	return 0, true
 }

@@ -68,18 +68,18 @@ func (s *State) List(now Time, f Filter, sort string, offset, limit int) (views 
 	return views, more
 }
 
-// Counts are the pool's numbers: the statuses add up to Proxies; ready, leased
+// Numbers are the pool's counts: the statuses add up to Proxies; ready, leased
 // and full are views that overlap.
-type PoolCounts struct {
+type Numbers struct {
 	Proxies, Ready, Leased, Full int
 	Status                       [NumStatuses]int
 	Live                         int // leases
 }
 
 // Counts tells the pool's numbers.
-func (s *State) Counts(now Time) PoolCounts {
+func (s *State) Counts(now Time) Numbers {
 	s.tick(now)
-	c := PoolCounts{Proxies: len(s.byID), Live: s.leases.live}
+	c := Numbers{Proxies: len(s.byID), Live: s.leases.live}
 	for _, class := range s.classes {
 		for st, k := range class.count {
 			c.Status[st] += k

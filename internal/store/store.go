@@ -185,7 +185,7 @@ type PolicyRecord struct {
 type PoolInfo struct {
 	Name   string
 	Record PolicyRecord
-	Counts pool.PoolCounts
+	Counts pool.Numbers
 	Totals pool.Totals
 }
 

@@ -139,9 +139,15 @@ type pending struct {
 }
 
 var outcomes = []client.Facts{
-	{Phase: "body", Status: 200, HTTPS: true}, {Phase: "body", Status: 200, HTTPS: true}, {Phase: "body", Status: 200, HTTPS: true},
-	{Phase: "body", Status: 200, HTTPS: true}, {Phase: "body", Status: 200, HTTPS: true}, {Phase: "body", Status: 404, HTTPS: true},
-	{Phase: "body", Status: 500, HTTPS: true}, {Phase: "body", Status: 403, HTTPS: true}, {Phase: "sent", Error: "reset"},
+	{Phase: "body", Status: 200, HTTPS: true},
+	{Phase: "body", Status: 200, HTTPS: true},
+	{Phase: "body", Status: 200, HTTPS: true},
+	{Phase: "body", Status: 200, HTTPS: true},
+	{Phase: "body", Status: 200, HTTPS: true},
+	{Phase: "body", Status: 404, HTTPS: true},
+	{Phase: "body", Status: 500, HTTPS: true},
+	{Phase: "body", Status: 403, HTTPS: true},
+	{Phase: "sent", Error: "reset"},
 	{Phase: "proxy_dial", Error: "refused"},
 }
 

@@ -13,6 +13,7 @@ import (
 
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opened {
+		t.Helper()
 		path := filepath.Join(t.TempDir(), "test.db")
 		s := open(t, path)
 		return storetest.Opened{Store: s, Reopen: func(t *testing.T) store.Store {

@@ -151,7 +151,7 @@ func openFile(path string) (*sqlite.Conn, error) {
 
 // touch makes the file readable by its owner only: it holds proxy passwords.
 func touch(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names it
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("open store %s: no permission to write; make the file writable for this user, or name another with --store", path)
