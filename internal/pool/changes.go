@@ -258,7 +258,9 @@ func (s *State) takeLease(l *Lease, sink Sink) error {
 	if s.leases.get(l.Key) != l {
 		return nil // forgotten in the same batch
 	}
-	return sink.PutLease(l)
+	err := sink.PutLease(l)
+	l.stored = err == nil
+	return err
 }
 
 func (c *Changes) reset() {
@@ -289,6 +291,9 @@ func (s *State) ProxyByID(id proxy.ID) *Proxy {
 	}
 	return nil
 }
+
+// Stored says whether the store has the lease's record, as it was granted at least.
+func (l *Lease) Stored() bool { return l.stored }
 
 // Number is the proxy's number in the state; stores keep records by it.
 func (p *Proxy) Number() uint32 { return p.n }

@@ -60,7 +60,8 @@ type Lease struct {
 	Class    Class   // what its report was
 	Late     bool    // a report after expiry was counted, once
 
-	dirty dirty
+	dirty  dirty
+	stored bool
 }
 
 // More is what only some leases have. It does not change.

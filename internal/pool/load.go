@@ -105,7 +105,7 @@ func (s *State) LoadLease(l Lease) error {
 		return fmt.Errorf("lease %s names a proxy, target or worker that does not exist", l.Key.Short())
 	}
 	lease := &l
-	lease.dirty = 0
+	lease.dirty, lease.stored = 0, true
 	s.lastLease = max(s.lastLease, l.N)
 	s.register(lease)
 	p := s.proxies[l.Proxy]
@@ -125,7 +125,7 @@ func (s *State) LoadEnded(l Lease) error {
 		return fmt.Errorf("lease %s names a worker that does not exist", l.Key.Short())
 	}
 	lease := &l
-	lease.dirty = 0
+	lease.dirty, lease.stored = 0, true
 	s.lastLease = max(s.lastLease, l.N)
 	s.leases.put(lease)
 	s.tombs.push(tomb{l.N, l.Ended, l.More.CallID != ""})

@@ -43,7 +43,7 @@ func BenchmarkCycle(b *testing.B) {
 	if _, err := s.PutPool(ctx, store.PutPoolParams{Name: "default", Record: store.PolicyRecord{Policy: policy}, Expect: -1}); err != nil {
 		b.Fatal(err)
 	}
-	list := make([]pool.Import, 20_000)
+	list := make([]pool.Import, 5_000)
 	for i := range list {
 		p := proxy.Proxy{Scheme: "http", Host: fmt.Sprintf("10.0.%d.%d", i>>8, i&255), Port: 80, Username: "user", Password: "secret"}
 		list[i] = pool.Import{ID: p.ID([]byte("k")), Spec: pool.Spec{Proxy: p, Group: "g"}}

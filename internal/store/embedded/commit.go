@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -93,6 +94,7 @@ func (s *Store) commitLoop() {
 		for _, o := range batch {
 			close(o.done)
 		}
+		runtime.Gosched() // those that were answered come back with their next: one batch then serves them all
 	}
 }
 

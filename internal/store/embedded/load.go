@@ -33,9 +33,8 @@ func (s *Store) load() error {
 	}{
 		{"SELECT * FROM pool_total", l.totals},
 		{"SELECT * FROM proxy", l.proxy},
-		{"SELECT * FROM proxy_mech", l.mech},
+		{"SELECT * FROM proxy_use", l.use},
 		{"SELECT * FROM proxy_judge", l.judge},
-		{"SELECT * FROM proxy_window", l.window},
 	}
 	for _, step := range steps {
 		if err := s.each(step.query, step.row); err != nil {
@@ -89,12 +88,10 @@ func (s *Store) loadPool(r *sqlite.Stmt) (*keptPool, string, error) {
 	return p, name, nil
 }
 
-type proxyName struct {
-	pool int64
-	n    uint32
-}
+// proxyName is a proxy's number, the pool's included.
+type proxyName = int64
 
-// loader puts rows back into the states. A proxy's record comes from four
+// loader puts rows back into the states. A proxy's record comes from three
 // tables, so it is gathered first and entered whole.
 type loader struct {
 	byID    map[int64]*keptPool
@@ -102,11 +99,22 @@ type loader struct {
 }
 
 func (l *loader) state(r *sqlite.Stmt) (*pool.State, error) {
-	p, ok := l.byID[r.GetInt64("pool")]
+	return l.inPool(r.GetInt64("pool"))
+}
+
+func (l *loader) inPool(id int64) (*pool.State, error) {
+	p, ok := l.byID[id]
 	if !ok {
-		return nil, fmt.Errorf("a row names pool %d, which does not exist", r.GetInt64("pool"))
+		return nil, fmt.Errorf("a row names pool %d, which does not exist", id)
 	}
 	return p.state, nil
+}
+
+// numbered gives the pool of a row with a number, and the number inside it.
+func (l *loader) numbered(r *sqlite.Stmt) (*pool.State, int64, error) {
+	id, n := splitNumber(r.GetInt64("n"))
+	st, err := l.inPool(id)
+	return st, n, err
 }
 
 func (l *loader) totals(r *sqlite.Stmt) error {
@@ -137,7 +145,7 @@ func (l *loader) proxy(r *sqlite.Stmt) error {
 	if err != nil {
 		return err
 	}
-	l.proxies[proxyName{r.GetInt64("pool"), uint32(r.GetInt64("n"))}] = &pool.Proxy{
+	l.proxies[r.GetInt64("n")] = &pool.Proxy{
 		ID: id,
 		Spec: &pool.Spec{
 			Proxy: proxy.Proxy{
@@ -157,21 +165,32 @@ func (l *loader) proxy(r *sqlite.Stmt) error {
 
 // record finds the proxy that a row of a second table speaks of.
 func (l *loader) record(r *sqlite.Stmt) (*pool.Proxy, error) {
-	name := proxyName{r.GetInt64("pool"), uint32(r.GetInt64("n"))}
-	if p := l.proxies[name]; p != nil {
+	if p := l.proxies[r.GetInt64("n")]; p != nil {
 		return p, nil
 	}
-	return nil, fmt.Errorf("a row speaks of proxy number %d of pool %d, which does not exist", name.n, name.pool)
+	return nil, fmt.Errorf("a row speaks of proxy number %d, which does not exist", r.GetInt64("n"))
 }
 
-func (l *loader) mech(r *sqlite.Stmt) error {
+func (l *loader) use(r *sqlite.Stmt) error {
 	p, err := l.record(r)
+	if err != nil {
+		return err
+	}
+	class, err := pool.ParseClass(r.GetText("last_class"))
 	if err != nil {
 		return err
 	}
 	p.Mech.Uses, p.Mech.Fence = r.GetInt64("uses"), r.GetInt64("fence")
 	p.Mech.LastStart, p.Mech.LastEnd = at(r, "last_start"), at(r, "last_end")
-	return p.Recent.UnmarshalBinary(blob(r, "recent"))
+	p.Quality = pool.Quality{
+		Score: float32(r.GetFloat("score")), Idle: float32(r.GetFloat("idle_score")), ScoreUntil: at(r, "score_until"),
+		GatedUntil: at(r, "gated_until"), LastClass: class, LastReport: at(r, "last_report"),
+	}
+	p.Bytes = r.GetInt64("bytes")
+	if err := p.Recent.UnmarshalBinary(blob(r, "recent")); err != nil {
+		return err
+	}
+	return p.Windows.UnmarshalBinary(blob(r, "windows"))
 }
 
 func blob(r *sqlite.Stmt, column string) []byte {
@@ -206,30 +225,14 @@ func readSlots(r *sqlite.Stmt) (s pool.Slots) {
 	return s
 }
 
-func (l *loader) window(r *sqlite.Stmt) error {
-	p, err := l.record(r)
-	if err != nil {
-		return err
-	}
-	class, err := pool.ParseClass(r.GetText("last_class"))
-	if err != nil {
-		return err
-	}
-	p.Quality = pool.Quality{
-		Score: float32(r.GetFloat("score")), Idle: float32(r.GetFloat("idle_score")), ScoreUntil: at(r, "score_until"),
-		GatedUntil: at(r, "gated_until"), LastClass: class, LastReport: at(r, "last_report"),
-	}
-	p.Bytes = r.GetInt64("bytes")
-	return p.Windows.UnmarshalBinary(blob(r, "windows"))
-}
-
 func (l *loader) enterProxies() error {
 	for name, p := range l.proxies {
-		kept, ok := l.byID[name.pool]
-		if !ok {
-			return fmt.Errorf("a proxy names pool %d, which does not exist", name.pool)
+		id, n := splitNumber(name)
+		st, err := l.inPool(id)
+		if err != nil {
+			return err
 		}
-		if err := kept.state.LoadProxy(name.n, *p); err != nil {
+		if err := st.LoadProxy(uint32(n), *p); err != nil {
 			return err
 		}
 	}
@@ -268,7 +271,7 @@ func readCounts(r *sqlite.Stmt, classes *[pool.NumClasses]int64, windows *pool.W
 }
 
 func (l *loader) target(r *sqlite.Stmt) error {
-	st, err := l.state(r)
+	st, n, err := l.numbered(r)
 	if err != nil {
 		return err
 	}
@@ -279,11 +282,11 @@ func (l *loader) target(r *sqlite.Stmt) error {
 	if err := readCounts(r, &t.Classes, &t.Windows); err != nil {
 		return err
 	}
-	return st.LoadTarget(uint32(r.GetInt64("n")), t)
+	return st.LoadTarget(uint32(n), t)
 }
 
 func (l *loader) worker(r *sqlite.Stmt) error {
-	st, err := l.state(r)
+	st, n, err := l.numbered(r)
 	if err != nil {
 		return err
 	}
@@ -295,11 +298,11 @@ func (l *loader) worker(r *sqlite.Stmt) error {
 	if err := w.Windows.UnmarshalBinary(blob(r, "windows")); err != nil {
 		return err
 	}
-	return st.LoadWorker(uint32(num("n")), w)
+	return st.LoadWorker(uint32(n), w)
 }
 
 func (l *loader) pair(r *sqlite.Stmt) error {
-	st, err := l.state(r)
+	st, _, err := l.numbered(r)
 	if err != nil {
 		return err
 	}
@@ -339,13 +342,13 @@ func readKey(r *sqlite.Stmt) (k pool.Key, err error) {
 
 // lease puts a lease back, live or ended.
 func (l *loader) lease(r *sqlite.Stmt) error {
-	st, err := l.state(r)
+	st, n, err := l.numbered(r)
 	if err != nil {
 		return err
 	}
 	num := r.GetInt64
 	lease := pool.Lease{
-		N: num("n"), Proxy: uint32(num("proxy")), Target: uint32(num("target")), Worker: uint32(num("worker")),
+		N: n, Proxy: uint32(num("proxy")), Target: uint32(num("target")), Worker: uint32(num("worker")),
 		Granted: at(r, "granted"), Deadline: at(r, "deadline"), Hard: at(r, "hard"), RestEnd: at(r, "rest_end"),
 		TTL: millis(num("ttl")), Gap: gap(num("gap")), Fence: num("fence"), Band: pool.Band(num("band")), Ended: at(r, "ended"), Late: num("late") != 0,
 	}

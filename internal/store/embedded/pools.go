@@ -93,12 +93,20 @@ func (s *Store) DeletePool(ctx context.Context, name string) error {
 
 func (s *Store) erasePool(id int64) (err error) {
 	defer sqlitex.Save(s.db)(&err)
-	for _, table := range []string{
-		"proxy", "proxy_mech", "proxy_judge", "proxy_window", "pair", "target", "grp", "worker", "session", "lease", "pool_total",
-	} {
-		if err := sqlitex.Execute(s.db, "DELETE FROM "+table+" WHERE pool = ?", &sqlitex.ExecOptions{Args: []any{id}}); err != nil {
+	for _, table := range []string{"proxy", "proxy_use", "proxy_judge", "pair", "target", "worker", "lease"} {
+		low := id << poolShift
+		if err := s.erase("DELETE FROM "+table+" WHERE n >= ? AND n < ?", low, (id+1)<<poolShift); err != nil {
 			return err
 		}
 	}
-	return sqlitex.Execute(s.db, "DELETE FROM pool WHERE id = ?", &sqlitex.ExecOptions{Args: []any{id}})
+	for _, table := range []string{"grp", "session", "pool_total"} {
+		if err := s.erase("DELETE FROM "+table+" WHERE pool = ?", id); err != nil {
+			return err
+		}
+	}
+	return s.erase("DELETE FROM pool WHERE id = ?", id)
+}
+
+func (s *Store) erase(query string, args ...any) error {
+	return sqlitex.Execute(s.db, query, &sqlitex.ExecOptions{Args: args})
 }

@@ -1,6 +1,8 @@
 -- Tables of a Hostler store. Times are milliseconds since 1970, 0 = never.
--- Rows of one pool share its number; proxies, targets, workers and leases are
--- numbered inside their pool.
+-- Proxies, targets, workers and leases have a number n, whose upper half is the
+-- number of their pool; tables join by it: proxy JOIN proxy_judge USING (n).
+-- One whole number as the key, because finding a row by it costs half of what a
+-- key of two columns does (README.md).
 CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE pool (
@@ -15,50 +17,40 @@ CREATE TABLE pool_total (
 );
 
 CREATE TABLE proxy ( -- what lists and operators say
-  pool INTEGER, n INTEGER, id TEXT NOT NULL,
+  n INTEGER PRIMARY KEY, id TEXT NOT NULL,
   scheme TEXT NOT NULL, host TEXT NOT NULL, port INTEGER NOT NULL, username TEXT NOT NULL, password TEXT NOT NULL,
   region TEXT NOT NULL, grp TEXT NOT NULL, source TEXT NOT NULL, labels TEXT NOT NULL, exit TEXT NOT NULL,
   cap INTEGER NOT NULL, expires_at INTEGER NOT NULL, added_at INTEGER NOT NULL,
-  ordered TEXT NOT NULL, ordered_until INTEGER NOT NULL, ordered_reason TEXT NOT NULL, removing INTEGER NOT NULL,
-  PRIMARY KEY (pool, n)
-) WITHOUT ROWID;
+  ordered TEXT NOT NULL, ordered_until INTEGER NOT NULL, ordered_reason TEXT NOT NULL, removing INTEGER NOT NULL
+);
 
-CREATE TABLE proxy_mech ( -- what the mechanics count
-  pool INTEGER, n INTEGER, uses INTEGER NOT NULL, fence INTEGER NOT NULL, last_start INTEGER NOT NULL,
-  last_end INTEGER NOT NULL, recent BLOB,
-  PRIMARY KEY (pool, n)
-) WITHOUT ROWID;
+CREATE TABLE proxy_use ( -- what every use changes: the mechanics' counts, and what was seen
+  n INTEGER PRIMARY KEY, uses INTEGER NOT NULL, fence INTEGER NOT NULL, last_start INTEGER NOT NULL,
+  last_end INTEGER NOT NULL, score REAL NOT NULL, idle_score REAL NOT NULL, score_until INTEGER NOT NULL,
+  gated_until INTEGER NOT NULL, last_class TEXT NOT NULL, last_report INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  recent BLOB, windows BLOB
+);
 
 CREATE TABLE proxy_judge ( -- what the judge holds
-  pool INTEGER, n INTEGER, version INTEGER NOT NULL, state TEXT NOT NULL,
+  n INTEGER PRIMARY KEY, version INTEGER NOT NULL, state TEXT NOT NULL,
   streak INTEGER NOT NULL, level INTEGER NOT NULL, level_at INTEGER NOT NULL, trials INTEGER NOT NULL,
   suspensions INTEGER NOT NULL, orphans INTEGER NOT NULL, orphan_many INTEGER NOT NULL, orphan_worker INTEGER NOT NULL,
   until_failure INTEGER NOT NULL, until_rate INTEGER NOT NULL, until_policy INTEGER NOT NULL, until_geo INTEGER NOT NULL,
-  fail_fence INTEGER NOT NULL, failed_at INTEGER NOT NULL, earned INTEGER NOT NULL, earned_ok INTEGER NOT NULL,
-  PRIMARY KEY (pool, n)
-) WITHOUT ROWID;
-
-CREATE TABLE proxy_window ( -- what was seen: success windows, score
-  pool INTEGER, n INTEGER, score REAL NOT NULL, idle_score REAL NOT NULL, score_until INTEGER NOT NULL,
-  gated_until INTEGER NOT NULL, last_class TEXT NOT NULL, last_report INTEGER NOT NULL, bytes INTEGER NOT NULL,
-  windows BLOB,
-  PRIMARY KEY (pool, n)
-) WITHOUT ROWID;
+  fail_fence INTEGER NOT NULL, failed_at INTEGER NOT NULL, earned INTEGER NOT NULL, earned_ok INTEGER NOT NULL
+);
 
 CREATE TABLE pair ( -- one proxy on one target; the columns from version on are NULL when nothing is charged
-  pool INTEGER, target INTEGER, proxy INTEGER, next_ok INTEGER NOT NULL, epoch INTEGER NOT NULL, failed INTEGER NOT NULL,
+  n INTEGER PRIMARY KEY, target INTEGER NOT NULL, proxy INTEGER NOT NULL, next_ok INTEGER NOT NULL, epoch INTEGER NOT NULL, failed INTEGER NOT NULL,
   version INTEGER, until_failure INTEGER, until_rate INTEGER, until_policy INTEGER, until_geo INTEGER,
   streak INTEGER, level INTEGER, level_at INTEGER, rate_steps INTEGER, fail_fence INTEGER, rate_fence INTEGER,
-  touched INTEGER, provisional INTEGER,
-  PRIMARY KEY (pool, target, proxy)
-) WITHOUT ROWID;
+  touched INTEGER, provisional INTEGER
+);
 
 CREATE TABLE target (
-  pool INTEGER, n INTEGER, name TEXT NOT NULL, last_used INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  n INTEGER PRIMARY KEY, name TEXT NOT NULL, last_used INTEGER NOT NULL, bytes INTEGER NOT NULL,
   epoch INTEGER NOT NULL, votes_ok INTEGER NOT NULL, votes_failed INTEGER NOT NULL, votes_leases INTEGER NOT NULL,
-  classes TEXT NOT NULL, windows BLOB,
-  PRIMARY KEY (pool, n)
-) WITHOUT ROWID;
+  classes TEXT NOT NULL, windows BLOB
+);
 
 CREATE TABLE grp (
   pool INTEGER, name TEXT, hold_until INTEGER NOT NULL, hold_steps INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -67,11 +59,10 @@ CREATE TABLE grp (
 ) WITHOUT ROWID;
 
 CREATE TABLE worker (
-  pool INTEGER, n INTEGER, name TEXT NOT NULL, tenant TEXT NOT NULL, concurrency INTEGER NOT NULL,
+  n INTEGER PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL, concurrency INTEGER NOT NULL,
   last_seen INTEGER NOT NULL, note_seq INTEGER NOT NULL, granted INTEGER NOT NULL, reported INTEGER NOT NULL,
-  released INTEGER NOT NULL, expired INTEGER NOT NULL, windows BLOB,
-  PRIMARY KEY (pool, n)
-) WITHOUT ROWID;
+  released INTEGER NOT NULL, expired INTEGER NOT NULL, windows BLOB
+);
 
 CREATE TABLE session (
   pool INTEGER, key TEXT, proxy INTEGER NOT NULL, proxy_id TEXT NOT NULL, child TEXT NOT NULL,
@@ -80,15 +71,14 @@ CREATE TABLE session (
 ) WITHOUT ROWID;
 
 CREATE TABLE lease ( -- live ones, and for two minutes those that ended
-  pool INTEGER, n INTEGER, key BLOB NOT NULL, proxy INTEGER NOT NULL, target INTEGER NOT NULL, worker INTEGER NOT NULL,
+  n INTEGER PRIMARY KEY, key BLOB NOT NULL, proxy INTEGER NOT NULL, target INTEGER NOT NULL, worker INTEGER NOT NULL,
   granted INTEGER NOT NULL, deadline INTEGER NOT NULL, hard INTEGER NOT NULL, ttl INTEGER NOT NULL, fence INTEGER NOT NULL,
   rest_end INTEGER NOT NULL, gap INTEGER NOT NULL, band INTEGER NOT NULL,
   ended INTEGER NOT NULL, kind TEXT, class TEXT, late INTEGER NOT NULL,
   call_id TEXT NOT NULL, digest INTEGER NOT NULL, session TEXT NOT NULL, child TEXT NOT NULL,
   moved INTEGER NOT NULL, previous TEXT NOT NULL, relaxed INTEGER NOT NULL,
-  fingerprint TEXT NOT NULL, url TEXT NOT NULL, method TEXT NOT NULL, attempt INTEGER NOT NULL,
-  PRIMARY KEY (pool, n)
-) WITHOUT ROWID;
+  fingerprint TEXT NOT NULL, url TEXT NOT NULL, method TEXT NOT NULL, attempt INTEGER NOT NULL
+);
 
 CREATE TABLE failure (
   n INTEGER PRIMARY KEY AUTOINCREMENT, pool TEXT NOT NULL, at INTEGER NOT NULL, worker TEXT NOT NULL,

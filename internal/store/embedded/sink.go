@@ -19,11 +19,11 @@ type sink struct {
 	name    string
 	scratch []byte
 
-	putProxy, putMech, putJudge, putWindow  *sqlite.Stmt
+	putProxy, putUse, putJudge, endLease    *sqlite.Stmt
 	putPair, putTarget, putGroup, putWorker *sqlite.Stmt
 	putSession, putLease, putFail           *sqlite.Stmt
 	putTotal                                *sqlite.Stmt
-	dropProxy, dropMech, dropJudge, dropWin *sqlite.Stmt
+	dropProxy, dropUse, dropJudge           *sqlite.Stmt
 	dropPair, dropTarget, dropWorker        *sqlite.Stmt
 	dropSession, forget                     *sqlite.Stmt
 }
@@ -36,28 +36,27 @@ func newSink(db *sqlite.Conn) (*sink, error) {
 		to    **sqlite.Stmt
 		query string
 	}{
-		{&s.putProxy, upsert("proxy", 20)},
-		{&s.putMech, upsert("proxy_mech", 7)},
-		{&s.putJudge, upsert("proxy_judge", 20)},
-		{&s.putWindow, upsert("proxy_window", 10)},
+		{&s.putProxy, upsert("proxy", 19)},
+		{&s.putUse, upsert("proxy_use", 14)},
+		{&s.putJudge, upsert("proxy_judge", 19)},
+		{&s.endLease, "UPDATE lease SET ended = ?2, kind = ?3, class = ?4, late = ?5 WHERE n = ?1"},
 		{&s.putPair, upsert("pair", 19)},
-		{&s.putTarget, upsert("target", 11)},
+		{&s.putTarget, upsert("target", 10)},
 		{&s.putGroup, upsert("grp", 7)},
-		{&s.putWorker, upsert("worker", 12)},
+		{&s.putWorker, upsert("worker", 11)},
 		{&s.putSession, upsert("session", 7)},
-		{&s.putLease, upsert("lease", 29)},
+		{&s.putLease, upsert("lease", 28)},
 		{&s.putFail, `INSERT INTO failure (pool, at, worker, target, proxy, lease, class, phase, error, status, elapsed,
 			fingerprint, url, method, attempt, final, reason, attempts, waited) VALUES (` + marks(19) + `)`},
 		{&s.putTotal, upsert("pool_total", 4)},
-		{&s.dropProxy, "DELETE FROM proxy WHERE pool = ? AND n = ?"},
-		{&s.dropMech, "DELETE FROM proxy_mech WHERE pool = ? AND n = ?"},
-		{&s.dropJudge, "DELETE FROM proxy_judge WHERE pool = ? AND n = ?"},
-		{&s.dropWin, "DELETE FROM proxy_window WHERE pool = ? AND n = ?"},
-		{&s.dropPair, "DELETE FROM pair WHERE pool = ? AND target = ? AND proxy = ?"},
-		{&s.dropTarget, "DELETE FROM target WHERE pool = ? AND n = ?"},
-		{&s.dropWorker, "DELETE FROM worker WHERE pool = ? AND n = ?"},
+		{&s.dropProxy, "DELETE FROM proxy WHERE n = ?"},
+		{&s.dropUse, "DELETE FROM proxy_use WHERE n = ?"},
+		{&s.dropJudge, "DELETE FROM proxy_judge WHERE n = ?"},
+		{&s.dropPair, "DELETE FROM pair WHERE n = ?"},
+		{&s.dropTarget, "DELETE FROM target WHERE n = ?"},
+		{&s.dropWorker, "DELETE FROM worker WHERE n = ?"},
 		{&s.dropSession, "DELETE FROM session WHERE pool = ? AND key = ?"},
-		{&s.forget, "DELETE FROM lease WHERE pool = ? AND n = ?"},
+		{&s.forget, "DELETE FROM lease WHERE n = ?"},
 	} {
 		stmt, err := db.Prepare(p.query)
 		if err != nil {
@@ -128,6 +127,22 @@ func (r *row) run() error {
 
 func (s *sink) row(stmt *sqlite.Stmt) *row { return (&row{stmt: stmt}).int(s.pool) }
 
+// poolShift is where the pool's number stands in a row's number: 2^44 leases a
+// pool, and half a million pools.
+const poolShift = 44
+
+// numbered begins a row whose key is a number of the pool.
+func (s *sink) numbered(stmt *sqlite.Stmt, n int64) *row {
+	return (&row{stmt: stmt}).int(s.pool<<poolShift | n)
+}
+
+// splitNumber takes a row's number apart.
+func splitNumber(n int64) (poolID, number int64) { return n >> poolShift, n & (1<<poolShift - 1) }
+
+// pairNumber puts the target above the proxy, of which a pool has at most 2^22:
+// pairs of a target stand together.
+func pairNumber(p pool.PairName) int64 { return int64(p.Target)<<22 | int64(p.Proxy) }
+
 func bit(b bool) int64 {
 	if b {
 		return 1
@@ -139,7 +154,7 @@ func (s *sink) PutProxy(p *pool.Proxy, parts pool.Parts) error {
 	steps := []struct {
 		on  bool
 		put func(*pool.Proxy) error
-	}{{parts.Spec, s.spec}, {parts.Mech, s.mech}, {parts.Judge, s.judge}, {parts.Windows, s.window}}
+	}{{parts.Spec, s.spec}, {parts.Mech || parts.Windows, s.use}, {parts.Judge, s.judge}}
 	for _, step := range steps {
 		if step.on {
 			if err := step.put(p); err != nil {
@@ -152,17 +167,21 @@ func (s *sink) PutProxy(p *pool.Proxy, parts pool.Parts) error {
 
 func (s *sink) spec(p *pool.Proxy) error {
 	x, a := p.Spec, &p.Admin
-	return s.row(s.putProxy).int(int64(p.Number())).
+	return s.numbered(s.putProxy, int64(p.Number())).
 		text(p.ID.String(), string(x.Scheme), x.Host).int(int64(x.Port)).text(x.Username, x.Password.Reveal()).
 		text(x.Region, x.Group, x.Source, string(x.Labels), x.Exit.String()).
 		int(int64(x.Cap), int64(x.ExpiresAt), int64(x.AddedAt)).
 		text(a.State.String()).int(int64(a.Until)).text(a.Reason).int(bit(a.Remove)).run()
 }
 
-func (s *sink) mech(p *pool.Proxy) error {
-	m := &p.Mech
+func (s *sink) use(p *pool.Proxy) error {
+	m, q := &p.Mech, &p.Quality
+	r := s.numbered(s.putUse, int64(p.Number())).int(m.Uses, m.Fence, int64(m.LastStart), int64(m.LastEnd)).
+		real(float64(q.Score), float64(q.Idle)).int(int64(q.ScoreUntil), int64(q.GatedUntil)).text(q.LastClass.String()).
+		int(int64(q.LastReport), p.Bytes)
 	s.scratch = p.Recent.AppendBinary(s.scratch[:0])
-	return s.row(s.putMech).int(int64(p.Number()), m.Uses, m.Fence, int64(m.LastStart), int64(m.LastEnd)).blob(s.scratch).run()
+	r.blob(s.scratch)
+	return r.blob(s.windows(&p.Windows)).run()
 }
 
 func (s *sink) windows(w *pool.Windows) []byte {
@@ -172,7 +191,7 @@ func (s *sink) windows(w *pool.Windows) []byte {
 
 func (s *sink) judge(p *pool.Proxy) error {
 	j := &p.Judge
-	return s.row(s.putJudge).int(int64(p.Number()), j.Version).text(j.State.String()).
+	return s.numbered(s.putJudge, int64(p.Number())).int(j.Version).text(j.State.String()).
 		int(int64(j.Streak), int64(j.Level), int64(j.LevelAt), int64(j.Trials), int64(j.Suspensions),
 			int64(j.Orphans), bit(j.OrphanMany), int64(j.OrphanWorker)).
 		int(slots(&j.Slots)...).int(j.FailFence, int64(j.FailedAt), int64(j.Earned), int64(j.EarnedOK)).run()
@@ -182,15 +201,8 @@ func slots(s *pool.Slots) []int64 {
 	return []int64{int64(s[pool.CauseFailure]), int64(s[pool.CauseRate]), int64(s[pool.CausePolicy]), int64(s[pool.CauseGeo])}
 }
 
-func (s *sink) window(p *pool.Proxy) error {
-	q := &p.Quality
-	return s.row(s.putWindow).int(int64(p.Number())).real(float64(q.Score), float64(q.Idle)).
-		int(int64(q.ScoreUntil), int64(q.GatedUntil)).text(q.LastClass.String()).int(int64(q.LastReport), p.Bytes).
-		blob(s.windows(&p.Windows)).run()
-}
-
 func (s *sink) PutPair(name pool.PairName, p *pool.Pair) error {
-	r := s.row(s.putPair).int(int64(name.Target), int64(name.Proxy), int64(p.NextOK), int64(p.Epoch), bit(p.Failed))
+	r := s.numbered(s.putPair, pairNumber(name)).int(int64(name.Target), int64(name.Proxy), int64(p.NextOK), int64(p.Epoch), bit(p.Failed))
 	c := p.Charge
 	if c == nil {
 		return r.null(13).run()
@@ -201,7 +213,7 @@ func (s *sink) PutPair(name pool.PairName, p *pool.Pair) error {
 
 func (s *sink) PutTarget(t *pool.Target) error {
 	v := &t.Votes
-	return s.row(s.putTarget).int(int64(t.Number())).text(t.Name).
+	return s.numbered(s.putTarget, int64(t.Number())).text(t.Name).
 		int(int64(t.LastUsed), t.Bytes, int64(v.Epoch), int64(v.OK), int64(v.Failed), int64(v.ByLease)).
 		text(classCounts(&t.Classes)).blob(s.windows(&t.Windows)).run()
 }
@@ -227,7 +239,7 @@ func classCounts(counts *[pool.NumClasses]int64) string {
 }
 
 func (s *sink) PutWorker(w *pool.Worker) error {
-	return s.row(s.putWorker).int(int64(w.Number())).text(w.Name, w.Tenant).
+	return s.numbered(s.putWorker, int64(w.Number())).text(w.Name, w.Tenant).
 		int(int64(w.Concurrency), int64(w.LastSeen), w.NoteSeq, w.Granted, w.Reported, w.Released, w.Expired).
 		blob(s.windows(&w.Windows)).run()
 }
@@ -251,8 +263,11 @@ func keyBytes(k pool.Key) []byte {
 }
 
 func (s *sink) PutLease(l *pool.Lease) error {
+	if !l.Live() && l.Stored() {
+		return s.numbered(s.endLease, l.N).int(int64(l.Ended)).text(l.Kind.String(), l.Class.String()).int(bit(l.Late)).run()
+	}
 	m := l.More
-	r := s.row(s.putLease).int(l.N).blob(keyBytes(l.Key)).int(int64(l.Proxy), int64(l.Target), int64(l.Worker)).
+	r := s.numbered(s.putLease, l.N).blob(keyBytes(l.Key)).int(int64(l.Proxy), int64(l.Target), int64(l.Worker)).
 		int(int64(l.Granted), int64(l.Deadline), int64(l.Hard), l.TTL.Milliseconds(), l.Fence, int64(l.RestEnd), gapMillis(l.Gap), int64(l.Band)).
 		int(int64(l.Ended))
 	if l.Live() {
@@ -269,7 +284,7 @@ func (s *sink) PutLease(l *pool.Lease) error {
 	return r.int(bit(m.Relaxed)).text(m.Request.Fingerprint, m.Request.URL, m.Request.Method).int(int64(m.Request.Attempt)).run()
 }
 
-func (s *sink) Forget(n int64) error { return s.row(s.forget).int(n).run() }
+func (s *sink) Forget(n int64) error { return s.numbered(s.forget, n).run() }
 
 func (s *sink) PutFailure(f *pool.Failure) error {
 	attempts, err := json.Marshal(f.Attempts)
@@ -283,8 +298,8 @@ func (s *sink) PutFailure(f *pool.Failure) error {
 }
 
 func (s *sink) RemoveProxy(n uint32) error {
-	for _, stmt := range []*sqlite.Stmt{s.dropProxy, s.dropMech, s.dropJudge, s.dropWin} {
-		if err := s.row(stmt).int(int64(n)).run(); err != nil {
+	for _, stmt := range []*sqlite.Stmt{s.dropProxy, s.dropUse, s.dropJudge} {
+		if err := s.numbered(stmt, int64(n)).run(); err != nil {
 			return err
 		}
 	}
@@ -292,12 +307,12 @@ func (s *sink) RemoveProxy(n uint32) error {
 }
 
 func (s *sink) RemovePair(p pool.PairName) error {
-	return s.row(s.dropPair).int(int64(p.Target), int64(p.Proxy)).run()
+	return s.numbered(s.dropPair, pairNumber(p)).run()
 }
 
-func (s *sink) RemoveTarget(n uint32) error { return s.row(s.dropTarget).int(int64(n)).run() }
+func (s *sink) RemoveTarget(n uint32) error { return s.numbered(s.dropTarget, int64(n)).run() }
 
-func (s *sink) RemoveWorker(n uint32) error { return s.row(s.dropWorker).int(int64(n)).run() }
+func (s *sink) RemoveWorker(n uint32) error { return s.numbered(s.dropWorker, int64(n)).run() }
 
 func (s *sink) RemoveSession(key string) error { return s.row(s.dropSession).text(key).run() }
 
