@@ -3,6 +3,7 @@ package pool_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -127,17 +128,121 @@ func (l *load) cycles(b *testing.B) {
 	b.ReportMetric(float64(refused)/float64(b.N)*100, "%refused")
 }
 
-func BenchmarkCycle(b *testing.B) {
-	for _, n := range []int{1_000, 100_000, 1_000_000} {
+// newFullLoad is a load that ran long enough to fill windows and lines.
+func newFullLoad(b *testing.B, proxies, regions int) *load {
+	b.Helper()
+	l := newLoad(b, proxies, regions)
+	l.fill()
+	for range 200_000 {
+		l.report()
+		for !l.acquire() {
+		}
+	}
+	return l
+}
+
+// BenchmarkRegion asks for one of four regions.
+func BenchmarkRegion(b *testing.B) {
+	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := newLoad(b, n, 1)
-			l.fill()
-			for range 200_000 {
+			l := newFullLoad(b, n, 4)
+			l.sel.Region = "r1"
+			l.cycles(b)
+		})
+	}
+}
+
+// BenchmarkBlocked works on a target for which nine tenths of the pool rest.
+func BenchmarkBlocked(b *testing.B) {
+	for _, n := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l := newFullLoad(b, n, 1)
+			blocked := l.targets[0]
+			for rest := n * 9 / 10; rest > 0; {
+				l.tick()
+				res, err := l.st.Acquire(l.now, pool.AcquireParams{Target: blocked, Worker: "w1", Count: min(rest, 100)}, l.rng)
+				if err != nil || res.Refusal != nil {
+					break
+				}
+				for _, g := range res.Grants {
+					rest--
+					l.ending[0] = pool.Ending{Key: g.Lease.Key, Outcome: pool.Outcome{Class: pool.ClassGeoBlocked}}
+					l.st.Settle(l.now, l.ending[:], l.rng)
+				}
+			}
+			l.targets = l.targets[:1]
+			l.step *= 20 // one target: a twentieth of the starts
+			for range 20_000 {
 				l.report()
 				for !l.acquire() {
 				}
 			}
 			l.cycles(b)
+		})
+	}
+}
+
+// BenchmarkMemory is what a proxy costs whose windows are full in every bucket,
+// with credentials and two labels, and what a pair costs that rests.
+func BenchmarkMemory(b *testing.B) {
+	const n = 20_000
+	heap := func() float64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	for range b.N {
+		before := heap()
+		l := newLoad(b, n, 4)
+		for minute := range 70 {
+			l.now = l.now.Add(time.Minute)
+			if minute < 60 && minute%5 != 0 {
+				continue // a use in each five minutes, then one in each minute
+			}
+			l.useAll(b, l.targets[0])
+		}
+		l.settleDown(n)
+		used := heap()
+		b.ReportMetric((used-before)/n, "B/proxy")
+		policy := l.st.Policy()
+		policy.ReuseInterval = 12 * time.Hour
+		l.st.SetPolicy(l.now, policy)
+		for _, target := range l.targets[1:5] {
+			l.useAll(b, target)
+			l.settleDown(n)
+		}
+		b.ReportMetric((heap()-used)/(4*n), "B/pair")
+		runtime.KeepAlive(l)
+	}
+}
+
+// useAll uses every proxy once on a target.
+func (l *load) useAll(b *testing.B, target string) {
+	b.Helper()
+	for {
+		res, err := l.st.Acquire(l.now, pool.AcquireParams{Target: target, Worker: "w"}, l.rng)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if res.Refusal != nil {
+			return
+		}
+		l.ending[0] = pool.Ending{Key: res.Grants[0].Lease.Key, Outcome: pool.Outcome{Class: pool.ClassOK, Elapsed: time.Second}}
+		l.st.Settle(l.now, l.ending[:], l.rng)
+	}
+}
+
+// settleDown lets ended leases and votes be forgotten.
+func (l *load) settleDown(n int) {
+	l.now = l.now.Add(3 * time.Minute)
+	l.st.Sweep(l.now, n)
+}
+
+func BenchmarkCycle(b *testing.B) {
+	for _, n := range []int{1_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			newFullLoad(b, n, 1).cycles(b)
 		})
 	}
 }

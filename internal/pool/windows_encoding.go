@@ -19,6 +19,10 @@ func (w *Windows) AppendBinary(b []byte) []byte {
 	}
 	b = appendCounts(b, w.today)
 	for i := range bucketCount {
+		if w.big == nil && w.small[i] == (small{}) {
+			b = append(b, 0) // an empty mask: most buckets of most records
+			continue
+		}
 		b = appendCounts(b, w.at(i))
 	}
 	return b
