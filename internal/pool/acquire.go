@@ -112,13 +112,14 @@ func (q *query) reset(t *Target, classes []uint16, sel *Selector) {
 	*q = query{target: t, classes: classes, sel: sel, oneByOne: sel.oneByOne(), looks: lookLimit}
 }
 
-// seen notes a sign of life of a worker.
+// seen notes a sign of life of a worker. That alone is not worth a write: after
+// a restart its leases tell when it was seen.
 func (s *State) seen(w *Worker, concurrency int) {
 	w.LastSeen = s.now
-	if concurrency > 0 {
+	if concurrency > 0 && concurrency != w.Concurrency {
 		w.Concurrency = concurrency
+		s.changed.worker(w)
 	}
-	s.changed.worker(w)
 }
 
 // choose picks a proxy for one lease: the session's own if it has one, else by the rule.
@@ -167,7 +168,7 @@ func (s *State) mark(n uint32, t *Target, w *Worker, sess *Session, relaxed bool
 	}
 	s.register(lease)
 	w.Leases++
-	w.Granted++
+	w.count(lease)
 	s.totals.Granted++
 	s.changed.lease(lease)
 	return lease
@@ -223,7 +224,6 @@ func (s *State) countStart(p *Proxy, t *Target) (restEnd Time) {
 	}
 	s.place(p.n)
 	s.changed.proxy(p, dirtyMech)
-	s.changed.target(t)
 	return restEnd
 }
 

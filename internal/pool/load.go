@@ -110,8 +110,12 @@ func (s *State) LoadLease(l Lease) error {
 	s.register(lease)
 	p := s.proxies[l.Proxy]
 	p.Mech.InUse++
-	s.targets[l.Target].InFlight++
-	s.workers[l.Worker].Leases++
+	t, w := s.targets[l.Target], s.workers[l.Worker]
+	t.InFlight++
+	t.LastUsed = max(t.LastUsed, l.Granted)
+	w.Leases++
+	w.LastSeen = max(w.LastSeen, l.Granted)
+	w.count(lease)
 	if sess := s.sessions[l.More.Session]; sess != nil && sess.Proxy == l.Proxy && sess.Child == l.More.Child {
 		sess.Leases++
 	}

@@ -35,6 +35,7 @@ func (s *State) Note(now Time, tenant, worker string, seq int64, notes []Note, r
 		return 0, true
 	}
 	w.NoteSeq = max(w.NoteSeq, seq)
+	s.changed.worker(w)
 	for i := range notes {
 		if s.note(&notes[i], w, rng) {
 			taken++

@@ -188,6 +188,7 @@ func (s *State) target(name string) *Target {
 		s.reuse[t.n] = -1
 	}
 	s.byTarget[name] = t.n
+	s.changed.target(t)
 	return t
 }
 
@@ -210,6 +211,7 @@ func (s *State) worker(tenant, name string) *Worker {
 		s.workers[w.n] = w
 	}
 	s.byWorker[key] = w.n
+	s.changed.worker(w)
 	return w
 }
 

@@ -131,12 +131,23 @@ type Worker struct {
 	Leases       int
 	LastSeen     Time
 	// NoteSeq is the number of the last batch of notes that was taken.
-	NoteSeq                                         int64
+	NoteSeq int64
+	// LastLease is the number of the newest lease in Granted: a grant alone does
+	// not write the worker's record, its lease is counted again after a restart.
+	LastLease                                       int64
 	Granted, Reported, Released, Expired, Recovered int64
 	Windows                                         Windows
 
 	n     uint32
 	dirty dirty
+}
+
+// count counts a lease, once.
+func (w *Worker) count(l *Lease) {
+	if l.N > w.LastLease {
+		w.Granted++
+		w.LastLease = l.N
+	}
 }
 
 // Session binds a caller's key to one proxy, or to one child of a template.

@@ -53,7 +53,7 @@ func (s *Store) load() error {
 		{"SELECT * FROM worker", l.worker},
 		{"SELECT * FROM pair", l.pair},
 		{"SELECT * FROM session ORDER BY last_used", l.session},
-		{"SELECT * FROM lease WHERE ended = 0", l.lease},
+		{"SELECT * FROM lease WHERE ended = 0 ORDER BY n", l.lease},
 		{"SELECT * FROM lease WHERE ended > 0 ORDER BY ended, n", l.lease},
 	} {
 		if err := s.each(step.query, step.row); err != nil {
@@ -293,7 +293,7 @@ func (l *loader) worker(r *sqlite.Stmt) error {
 	num := r.GetInt64
 	w := pool.Worker{
 		Name: r.GetText("name"), Tenant: r.GetText("tenant"), Concurrency: int(num("concurrency")), LastSeen: at(r, "last_seen"),
-		NoteSeq: num("note_seq"), Granted: num("granted"), Reported: num("reported"), Released: num("released"), Expired: num("expired"),
+		NoteSeq: num("note_seq"), Granted: num("granted"), Reported: num("reported"), Released: num("released"), Expired: num("expired"), LastLease: num("last_lease"),
 	}
 	if err := w.Windows.UnmarshalBinary(blob(r, "windows")); err != nil {
 		return err

@@ -61,7 +61,7 @@ CREATE TABLE grp (
 CREATE TABLE worker (
   n INTEGER PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL, concurrency INTEGER NOT NULL,
   last_seen INTEGER NOT NULL, note_seq INTEGER NOT NULL, granted INTEGER NOT NULL, reported INTEGER NOT NULL,
-  released INTEGER NOT NULL, expired INTEGER NOT NULL, windows BLOB
+  released INTEGER NOT NULL, expired INTEGER NOT NULL, last_lease INTEGER NOT NULL, windows BLOB
 );
 
 CREATE TABLE session (

@@ -43,7 +43,7 @@ func newSink(db *sqlite.Conn) (*sink, error) {
 		{&s.putPair, upsert("pair", 19)},
 		{&s.putTarget, upsert("target", 10)},
 		{&s.putGroup, upsert("grp", 7)},
-		{&s.putWorker, upsert("worker", 11)},
+		{&s.putWorker, upsert("worker", 12)},
 		{&s.putSession, upsert("session", 7)},
 		{&s.putLease, upsert("lease", 28)},
 		{&s.putFail, `INSERT INTO failure (pool, at, worker, target, proxy, lease, class, phase, error, status, elapsed,
@@ -240,7 +240,7 @@ func classCounts(counts *[pool.NumClasses]int64) string {
 
 func (s *sink) PutWorker(w *pool.Worker) error {
 	return s.numbered(s.putWorker, int64(w.Number())).text(w.Name, w.Tenant).
-		int(int64(w.Concurrency), int64(w.LastSeen), w.NoteSeq, w.Granted, w.Reported, w.Released, w.Expired).
+		int(int64(w.Concurrency), int64(w.LastSeen), w.NoteSeq, w.Granted, w.Reported, w.Released, w.Expired, w.LastLease).
 		blob(s.windows(&w.Windows)).run()
 }
 
