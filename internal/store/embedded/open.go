@@ -201,8 +201,8 @@ func (s *Store) tune() error {
 		sync = "FULL"
 	}
 	for _, p := range []string{
-		"journal_mode = WAL", "synchronous = " + sync, "temp_store = MEMORY", "cache_size = -65536",
-		"wal_autocheckpoint = 8192", "foreign_keys = OFF",
+		"journal_mode = WAL", "synchronous = " + sync, "temp_store = MEMORY", "cache_size = -16384",
+		"wal_autocheckpoint = 32768", "foreign_keys = OFF",
 	} {
 		if err := sqlitex.ExecuteTransient(s.db, "PRAGMA "+p, nil); err != nil {
 			return fmt.Errorf("open store %s: cannot write to it (%s): %w", s.o.Path, p, err)
