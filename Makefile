@@ -2,7 +2,7 @@
 GO      ?= go
 BIN     := bin/hostler
 LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-GENERATE_CHECK := api client internal
+GENERATE_CHECK := docs/configuration.md
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-model fuzz lint generate check bench kill nightly clean
