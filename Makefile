@@ -23,15 +23,15 @@ test: ## run all tests, with the race detector; brings what they need
 	$(MAKE) --no-print-directory test-model
 
 test-model: ## play 10,000 sequences of 200 operations against the invariants
-	$(GO) test ./internal/pool -run TestStateMachine -count=1 -rapid.checks=10000 -rapid.steps=200
+	$(GO) test ./internal/pool -run TestStateMachine -count=1 -timeout 20m -rapid.checks=10000 -rapid.steps=200
 
 FUZZTIME ?= 30s
-fuzz: ## fuzz every reader of outside input, FUZZTIME each
+fuzz: ## fuzz every reader of outside input, the main ones for FUZZTIME
 	$(GO) test ./internal/proxy -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
-	$(GO) test ./internal/proxy -run '^$$' -fuzz '^FuzzReadList$$' -fuzztime $(FUZZTIME)
+	$(GO) test ./internal/proxy -run '^$$' -fuzz '^FuzzReadList$$' -fuzztime 10s
 	$(GO) test ./internal/config -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
 	$(GO) test ./internal/judge -run '^$$' -fuzz '^FuzzFacts$$' -fuzztime $(FUZZTIME)
-	$(GO) test ./internal/pool -run '^$$' -fuzz '^FuzzWindows$$' -fuzztime $(FUZZTIME)
+	$(GO) test ./internal/pool -run '^$$' -fuzz '^FuzzWindows$$' -fuzztime 10s
 
 lint: ## lint everything
 	$(GO) run $(LINT) run ./...

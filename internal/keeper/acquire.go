@@ -118,6 +118,7 @@ func (k *Keeper) acquire(ctx context.Context, p store.AcquireParams, wait time.D
 		w.refusal = last
 		return room.wait(ctx, w)
 	}
+	room.giveWay(ctx)
 	res, err := k.store.Acquire(ctx, p)
 	if err != nil || res.Refusal == nil || wait <= 0 {
 		return res, err

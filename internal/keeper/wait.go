@@ -24,6 +24,9 @@ type room struct {
 	seq   int64
 	size  int
 	hint  chan struct{} // something came back, or somebody came
+
+	hinted, offered int64         // hints given, and those that a pass has answered
+	passed          chan struct{} // closed at the end of the next pass
 }
 
 // waiter is one acquire in a line.
@@ -52,7 +55,7 @@ func (k *Keeper) room(name string) *room {
 	defer k.mu.Unlock()
 	r := k.rooms[name]
 	if r == nil {
-		r = &room{k: k, pool: name, lines: map[string]*list.List{}, hint: make(chan struct{}, 1)}
+		r = &room{k: k, pool: name, lines: map[string]*list.List{}, hint: make(chan struct{}, 1), passed: make(chan struct{})}
 		k.rooms[name] = r
 		k.wg.Go(r.serve)
 	}
@@ -70,10 +73,34 @@ func (k *Keeper) wake(name string) {
 }
 
 func (r *room) wake() {
+	r.mu.Lock()
+	r.hinted++
+	r.mu.Unlock()
 	select {
 	case r.hint <- struct{}{}:
 	default: // one is pending already
 	}
+}
+
+// giveWay lets those that wait have what just came back, before a newcomer of
+// another line takes it.
+func (r *room) giveWay(ctx context.Context) {
+	r.mu.Lock()
+	mine := r.hinted
+	for r.size > 0 && r.offered < mine {
+		passed := r.passed
+		r.mu.Unlock()
+		select {
+		case <-passed:
+		case <-ctx.Done():
+		case <-r.k.base.Done():
+		}
+		if ctx.Err() != nil || r.k.base.Err() != nil {
+			return
+		}
+		r.mu.Lock()
+	}
+	r.mu.Unlock()
 }
 
 // ahead counts the waiters that a newcomer of a class stands behind, and gives
@@ -212,6 +239,10 @@ const pollAtMost = time.Second
 // pass serves every line that can be served, oldest head first, and tells when
 // the next rest ends that somebody waits for.
 func (r *room) pass() time.Duration {
+	r.mu.Lock()
+	answers := r.hinted
+	r.mu.Unlock()
+	defer r.endPass(answers)
 	done := map[string]bool{}
 	for {
 		w := r.oldest(done)
@@ -225,6 +256,14 @@ func (r *room) pass() time.Duration {
 			done[w.class] = true
 		}
 	}
+}
+
+func (r *room) endPass(answers int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.offered = answers
+	close(r.passed)
+	r.passed = make(chan struct{})
 }
 
 // oldest takes the head that has waited longest among the lines not yet refused

@@ -198,6 +198,8 @@ func (s *State) more(a *AcquireParams, relaxed bool, sess *Session, p *Proxy, rn
 	m := More{CallID: a.CallID, Digest: a.Digest, Session: a.Session, Request: a.Request, Relaxed: relaxed}
 	if m.CallID == "" {
 		m.Digest = 0
+	} else {
+		m.Tenant = a.Tenant
 	}
 	if p.Spec.Exit == ExitTemplate || a.Session != "" {
 		s.bindSession(&m, sess, p, rng)
@@ -207,7 +209,7 @@ func (s *State) more(a *AcquireParams, relaxed bool, sess *Session, p *Proxy, rn
 
 // callOf names the acquire that made the lease.
 func (s *State) callOf(lease *Lease) callKey {
-	return callKey{s.workers[lease.Worker].Tenant, lease.More.CallID}
+	return callKey{lease.More.Tenant, lease.More.CallID}
 }
 
 // countStart counts a use of the proxy and starts the pair's rest, whose end it tells.

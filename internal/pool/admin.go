@@ -127,9 +127,12 @@ func (s *State) attach(p *Proxy) {
 	s.hot[p.n] = hot{class: class, status: p.StatusAt(s.now)}
 	s.classes[class].count[s.hot[p.n].status]++
 	for ref := p.pairs; ref != (pairRef{}); {
-		t := s.targets[ref.target-1]
-		s.recountPair(t, ref.place-1)
-		ref = t.slab[ref.place-1].next
+		t, place := s.targets[ref.target-1], ref.place-1
+		ref = t.slab[place].next
+		s.recountPair(t, place)
+		if pair := &t.slab[place]; pair.rests == restNone {
+			s.retire(t, pair, place) // its rest ended unseen
+		}
 	}
 	s.place(p.n)
 }

@@ -190,8 +190,8 @@ func (s *State) takeRemovals(c *Changes, sink Sink) error {
 func (s *State) takeRecords(c *Changes, sink Sink) error {
 	return firstError(
 		func() error { return each(c.proxies, func(p *Proxy) error { return s.takeProxy(p, sink) }) },
-		func() error { return each(c.targets, func(t *Target) error { t.dirty = 0; return sink.PutTarget(t) }) },
-		func() error { return each(c.workers, func(w *Worker) error { w.dirty = 0; return sink.PutWorker(w) }) },
+		func() error { return each(c.targets, func(t *Target) error { return s.takeTarget(t, sink) }) },
+		func() error { return each(c.workers, func(w *Worker) error { return s.takeWorker(w, sink) }) },
 		func() error { return each(c.pairs, func(ref pairRef) error { return s.takePair(ref, sink) }) },
 		func() error { return each(c.groups, func(g *Group) error { g.dirty = 0; return sink.PutGroup(g) }) },
 		func() error { return each(c.sessions, func(x *Session) error { return s.takeSession(x, sink) }) },
@@ -230,6 +230,22 @@ func (s *State) takeProxy(p *Proxy, sink Sink) error {
 	return sink.PutProxy(p, Parts{
 		Spec: d&dirtySpec != 0, Mech: d&dirtyMech != 0, Judge: d&dirtyJudge != 0, Windows: d&dirtyWindows != 0,
 	})
+}
+
+func (s *State) takeTarget(t *Target, sink Sink) error {
+	t.dirty = 0
+	if s.targets[t.n] != t {
+		return nil // dropped since
+	}
+	return sink.PutTarget(t)
+}
+
+func (s *State) takeWorker(w *Worker, sink Sink) error {
+	w.dirty = 0
+	if s.workers[w.n] != w {
+		return nil // dropped since
+	}
+	return sink.PutWorker(w)
 }
 
 func (s *State) takePair(ref pairRef, sink Sink) error {

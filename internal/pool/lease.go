@@ -67,6 +67,7 @@ type Lease struct {
 // More is what only some leases have. It does not change.
 type More struct {
 	CallID  string // the caller's request_id, for idempotency
+	Tenant  string // whose request_id it is
 	Digest  uint64 // of the caller's body
 	Session string
 	Child   string // session id of a template's child

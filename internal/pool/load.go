@@ -5,8 +5,10 @@ import (
 	"slices"
 )
 
-// The methods of this file put records back that a store kept, before anything
-// else is called. Numbers are the store's; each must be given once.
+// The methods of this file put records back that a store kept, after Collect and
+// before anything else is called. Numbers are the store's; each must be given
+// once. A pair that has nothing to say any more is dropped at once, which the
+// store learns with the first Take.
 
 // LoadProxy puts a proxy's record back.
 func (s *State) LoadProxy(n uint32, p Proxy) error {
@@ -40,9 +42,10 @@ func (s *State) LoadTarget(n uint32, t Target) error {
 	if _, ok := s.byTarget[t.Name]; ok || s.targets[n] != nil {
 		return fmt.Errorf("target %q (number %d) stands twice", t.Name, n)
 	}
-	t.n, t.InFlight, t.dirty = n, 0, 0
-	t.pairs = map[uint32]uint32{}
-	s.targets[n] = &t
+	s.targets[n] = &Target{
+		Name: t.Name, LastUsed: t.LastUsed, Windows: t.Windows, Classes: t.Classes, Bytes: t.Bytes, Votes: t.Votes,
+		n: n, pairs: map[uint32]uint32{},
+	}
 	s.byTarget[t.Name] = n
 	return nil
 }
@@ -123,25 +126,21 @@ func (s *State) LoadLease(l Lease) error {
 	return nil
 }
 
-// LoadEnded puts an ended lease back, after its worker; they come oldest first.
-func (s *State) LoadEnded(l Lease) error {
-	if int(l.Worker) >= len(s.workers) || s.workers[l.Worker] == nil {
-		return fmt.Errorf("lease %s names a worker that does not exist", l.Key.Short())
-	}
+// LoadEnded puts an ended lease back; they come oldest first.
+func (s *State) LoadEnded(l Lease) {
 	lease := &l
 	lease.dirty, lease.stored = 0, true
 	s.lastLease = max(s.lastLease, l.N)
 	s.leases.put(lease)
 	s.tombs.push(tomb{l.N, l.Ended, l.More.CallID != ""})
 	if l.More.CallID == "" {
-		return nil
+		return
 	}
 	key := s.callOf(lease)
 	if s.calls[key] == nil {
 		s.calls[key] = &call{digest: l.More.Digest}
 	}
 	s.calls[key].ended++
-	return nil
 }
 
 // LoadTotals puts the counters back, and the newest time that was seen.
@@ -157,7 +156,23 @@ func (s *State) Credit() float64 { return s.credit }
 func (s *State) Loaded(now Time) {
 	s.tick(now)
 	spoken := map[uint32]bool{}
-	s.leases.eachEnded(func(l *Lease) { spoken[l.Proxy] = true })
+	s.leases.eachEnded(func(l *Lease) {
+		spoken[l.Proxy] = true
+		for int(l.Proxy) >= len(s.proxies) { // of a proxy that is gone: its number is not free yet
+			s.proxies = append(s.proxies, nil)
+			s.hot = append(s.hot, hot{})
+		}
+	})
+	for n, t := range slices.Backward(s.targets) {
+		if t == nil {
+			s.spareTargets = append(s.spareTargets, uint32(n))
+		}
+	}
+	for n, w := range slices.Backward(s.workers) {
+		if w == nil {
+			s.spareWorkers = append(s.spareWorkers, uint32(n))
+		}
+	}
 	for n, p := range slices.Backward(s.proxies) {
 		switch {
 		case p != nil:

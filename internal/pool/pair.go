@@ -30,11 +30,15 @@ func (s *State) newPair(t *Target, n uint32) uint32 {
 	return place
 }
 
-// dropPair forgets a pair that rests no more.
+// dropPair forgets a pair; one that still rests is counted out first.
 func (s *State) dropPair(t *Target, n uint32) {
 	place, ok := t.pairs[n]
 	if !ok {
 		return
+	}
+	if pair := &t.slab[place]; pair.rests != restNone {
+		pair.NextOK, pair.Charge = 0, nil
+		s.recountPair(t, place)
 	}
 	s.unlinkPair(n, pairRef{t.n + 1, place + 1})
 	delete(t.pairs, n)
@@ -159,7 +163,7 @@ func (s *State) retire(t *Target, pair *Pair, place uint32) {
 	switch keep := pair.keepUntil(); {
 	case keep <= s.now:
 		s.dropPair(t, pair.Proxy)
-	case pair.lookAgain <= s.now:
+	case pair.lookAgain <= s.now || keep < pair.lookAgain:
 		pair.lookAgain = keep
 		t.fading.soon(keep, place)
 	}

@@ -67,7 +67,50 @@ const (
 	targetAge  = 7 * 24 * time.Hour
 	workerAge  = 24 * time.Hour
 	maxTargets = 10_000
+	maxWorkers = 10_000
 )
+
+// evictLooks is how many records an eviction compares: near enough to the least
+// recently used, at a fixed cost.
+const evictLooks = 64
+
+// evictTarget makes room for a target: callers name them, and must not fill the
+// memory. One that is in use never goes.
+func (s *State) evictTarget() {
+	var oldest *Target
+	for range evictLooks {
+		s.evictAt = (s.evictAt + 1) % len(s.targets)
+		if t := s.targets[s.evictAt]; t != nil && t.InFlight == 0 && (oldest == nil || t.LastUsed < oldest.LastUsed) {
+			oldest = t
+		}
+	}
+	if oldest != nil {
+		s.dropTarget(oldest)
+	}
+}
+
+// evictWorker makes room for a worker, likewise.
+func (s *State) evictWorker() {
+	var oldest *Worker
+	for range evictLooks {
+		s.evictAt = (s.evictAt + 1) % len(s.workers)
+		if w := s.workers[s.evictAt]; w != nil && w.Leases == 0 && (oldest == nil || w.LastSeen < oldest.LastSeen) {
+			oldest = w
+		}
+	}
+	if oldest != nil {
+		s.dropWorker(oldest)
+	}
+}
+
+// dropWorker forgets a worker that no live lease speaks of. Ended leases that
+// name it lose their request ids with it.
+func (s *State) dropWorker(w *Worker) {
+	delete(s.byWorker, workerKey{w.Tenant, w.Name})
+	s.workers[w.n] = nil
+	s.spareWorkers = append(s.spareWorkers, w.n)
+	s.changed.droppedWorker(w)
+}
 
 // Sweep looks at up to limit proxies, and at what is idle, and mends what does
 // not fit together: in-use counts that no lease explains, rests without a
@@ -135,9 +178,7 @@ func (s *State) sweepIdle() {
 	}
 	for _, w := range s.workers {
 		if w != nil && w.Leases == 0 && w.LastSeen.Add(workerAge) <= s.now {
-			delete(s.byWorker, workerKey{w.Tenant, w.Name})
-			s.workers[w.n] = nil
-			s.changed.droppedWorker(w)
+			s.dropWorker(w)
 		}
 	}
 }
@@ -153,5 +194,6 @@ func (s *State) dropTarget(t *Target) {
 	}
 	delete(s.byTarget, t.Name)
 	s.targets[t.n] = nil
+	s.spareTargets = append(s.spareTargets, t.n)
 	s.changed.droppedTarget(t)
 }

@@ -71,12 +71,22 @@ func (s *State) late(e *Ending, tomb *Lease) Settled {
 		return Settled{ResultDuplicate, tomb.Class}
 	}
 	s.totals.Stale++
-	if e.Kind == EndReport && tomb.Kind == EndExpire && !tomb.Late && s.proxies[tomb.Proxy] != nil && s.targets[tomb.Target] != nil {
+	if e.Kind == EndReport && tomb.Kind == EndExpire && !tomb.Late && s.stillNamed(tomb) {
 		tomb.Late = true
 		s.changed.lease(tomb)
 		s.addLate(tomb, &e.Outcome)
 	}
 	return Settled{ResultStale, e.Outcome.Class}
+}
+
+// stillNamed says whether the records that an ended lease names are still those
+// it was granted on: numbers of what is gone are given out again.
+func (s *State) stillNamed(tomb *Lease) bool {
+	if !s.has(tomb.Proxy) || int(tomb.Target) >= len(s.targets) {
+		return false
+	}
+	t := s.targets[tomb.Target]
+	return t != nil && tomb.N > t.born
 }
 
 func (s *State) addLate(tomb *Lease, o *Outcome) {
@@ -163,7 +173,7 @@ func (s *State) endCall(lease *Lease) {
 	if more.CallID == "" {
 		return
 	}
-	lease.More = &More{CallID: more.CallID, Digest: more.Digest}
+	lease.More = &More{CallID: more.CallID, Tenant: more.Tenant, Digest: more.Digest}
 	c := s.calls[s.callOf(lease)]
 	c.live = slices.DeleteFunc(c.live, func(l *Lease) bool { return l == lease })
 	c.ended++

@@ -48,10 +48,12 @@ type State struct {
 	expiring  agenda[int64] // deadlines of leases, by number
 	tombs     line[tomb]    // those that ended, oldest first
 
-	credit     float64 // of probation: see pick.go
-	graceUntil Time    // nothing is reclaimed before
-	sweepAt    int     // the next proxy that a sweep looks at
-	totals     Totals
+	credit                     float64  // of probation: see pick.go
+	graceUntil                 Time     // nothing is reclaimed before
+	sweepAt                    int      // the next proxy that a sweep looks at
+	evictAt                    int      // the next record that an eviction looks at
+	spareTargets, spareWorkers []uint32 // free numbers
+	totals                     Totals
 
 	query   query // reused, like the three below
 	caze    Case
@@ -172,17 +174,15 @@ func (s *State) target(name string) *Target {
 	if n, ok := s.byTarget[name]; ok {
 		return s.targets[n]
 	}
-	t := &Target{Name: name, n: uint32(len(s.targets)), pairs: map[uint32]uint32{}}
-	for i := range s.targets {
-		if s.targets[i] == nil {
-			t.n = uint32(i)
-			break
-		}
+	if len(s.byTarget) >= maxTargets {
+		s.evictTarget()
 	}
-	if int(t.n) == len(s.targets) {
-		s.targets = append(s.targets, t)
-	} else {
+	t := &Target{Name: name, born: s.lastLease, n: uint32(len(s.targets)), pairs: map[uint32]uint32{}}
+	if k := len(s.spareTargets); k > 0 {
+		t.n, s.spareTargets = s.spareTargets[k-1], s.spareTargets[:k-1]
 		s.targets[t.n] = t
+	} else {
+		s.targets = append(s.targets, t)
 	}
 	if int(t.n) < len(s.reuse) {
 		s.reuse[t.n] = -1
@@ -198,17 +198,15 @@ func (s *State) worker(tenant, name string) *Worker {
 	if n, ok := s.byWorker[key]; ok {
 		return s.workers[n]
 	}
-	w := &Worker{Name: name, Tenant: tenant, n: uint32(len(s.workers))}
-	for i := range s.workers {
-		if s.workers[i] == nil {
-			w.n = uint32(i)
-			break
-		}
+	if len(s.byWorker) >= maxWorkers {
+		s.evictWorker()
 	}
-	if int(w.n) == len(s.workers) {
-		s.workers = append(s.workers, w)
-	} else {
+	w := &Worker{Name: name, Tenant: tenant, n: uint32(len(s.workers))}
+	if k := len(s.spareWorkers); k > 0 {
+		w.n, s.spareWorkers = s.spareWorkers[k-1], s.spareWorkers[:k-1]
 		s.workers[w.n] = w
+	} else {
+		s.workers = append(s.workers, w)
 	}
 	s.byWorker[key] = w.n
 	s.changed.worker(w)

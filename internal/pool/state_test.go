@@ -34,6 +34,7 @@ type machine struct {
 	oracle   map[proxy.ID][]event
 	clock    pool.Time // the newest that the state was told
 	calls    map[string]*account
+	kept     *kept
 	n        int
 }
 
@@ -70,7 +71,7 @@ func newMachine(t *rapid.T) *machine {
 		rng:  rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)),
 		live: map[pool.Key]*account{}, fences: map[proxy.ID]int64{}, starts: map[pairKey]pool.Time{},
 		applied: map[pool.Class]int64{}, deadline: map[pool.Key]pool.Time{}, oracle: map[proxy.ID][]event{},
-		exits: map[proxy.ID]pool.Exit{}, calls: map[string]*account{},
+		exits: map[proxy.ID]pool.Exit{}, calls: map[string]*account{}, kept: newKept(),
 	}
 	m.st.Collect()
 	m.add(rapid.IntRange(1, 12).Draw(t, "proxies"))
@@ -615,7 +616,7 @@ func TestStateMachine(t *testing.T) {
 			"": m.Check, "acquire": m.Acquire, "acquire2": m.Acquire, "acquire3": m.Acquire, "report": m.Report, "report2": m.Report,
 			"release": m.Release, "revoke": m.Revoke, "report ended": m.ReportEnded, "heartbeat": m.Heartbeat,
 			"heartbeat ended": m.HeartbeatEnded, "note": m.Note, "wait": m.Wait, "wait2": m.Wait, "wait long": m.WaitLong,
-			"clock back": m.ClockBack, "reclaim": m.Reclaim, "sweep": m.Sweep, "patch": m.Patch, "remove": m.Remove, "add": m.Add,
+			"clock back": m.ClockBack, "reclaim": m.Reclaim, "sweep": m.Sweep, "patch": m.Patch, "remove": m.Remove, "add": m.Add, "crash": m.Crash,
 		})
 		m.quiet(t)
 	})

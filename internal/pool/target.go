@@ -18,6 +18,7 @@ type Target struct {
 	// Votes count the current epoch.
 	Votes Votes
 
+	born     int64 // the newest lease when the record was made: older ones are another's
 	n        uint32
 	pairs    map[uint32]uint32 // proxy number -> place in slab
 	slab     []Pair

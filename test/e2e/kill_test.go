@@ -242,6 +242,7 @@ func TestKill(t *testing.T) {
 		} else {
 			<-wait.C
 		}
+		resting := rests(t, d)
 		d.kill()
 		stop()
 		wg.Wait()
@@ -258,6 +259,17 @@ func TestKill(t *testing.T) {
 			b.resend(t.Context(), d.api)
 		}
 		compare(t, d, books)
+		for id, until := range rests(t, d) {
+			if was, ok := resting[id]; ok && until.Before(was) {
+				t.Errorf("proxy %s rests until %s, did until %s", id, until, was)
+			}
+			delete(resting, id)
+		}
+		for id, was := range resting {
+			if time.Until(was) > time.Second {
+				t.Errorf("proxy %s rests no more, did for %s", id, time.Until(was))
+			}
+		}
 		if t.Failed() {
 			t.Fatalf("after kill %d", k+1)
 		}
@@ -268,6 +280,22 @@ func TestKill(t *testing.T) {
 	}
 	t.Logf("%d kills, %d leases: %d kills left a call unanswered, %d a half-written commit in the WAL, %d a checkpoint under way",
 		kills, total, inFlight, inCommit, inCheckpoint)
+}
+
+// rests lists the ends of the rests that run.
+func rests(t *testing.T, d *daemon) map[string]time.Time {
+	t.Helper()
+	list, err := d.api.AllProxies(t.Context(), client.ProxyFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]time.Time{}
+	for _, p := range list {
+		if p.State == "cooling" || p.State == "suspended" {
+			out[p.ID] = *p.Until
+		}
+	}
+	return out
 }
 
 // compare holds the books against the daemon.

@@ -64,7 +64,6 @@ func (s *Store) load() error {
 	for _, p := range pools {
 		p.state.Loaded(now)
 		p.state.Grace(now.Add(p.state.Policy().TTL))
-		p.state.Collect()
 	}
 	s.pools = pools
 	return nil
@@ -85,6 +84,7 @@ func (s *Store) loadPool(r *sqlite.Stmt) (*keptPool, string, error) {
 	}
 	p.record.Policy = policy
 	p.state = pool.New(name, policy, s.o.Judge)
+	p.state.Collect() // what is dropped while loading must go from the file too
 	return p, name, nil
 }
 
@@ -367,7 +367,8 @@ func (l *loader) lease(r *sqlite.Stmt) error {
 	if lease.Class, err = pool.ParseClass(r.GetText("class")); err != nil {
 		return err
 	}
-	return st.LoadEnded(lease)
+	st.LoadEnded(lease)
+	return nil
 }
 
 // gap reads a time that below 0 is not known.
@@ -381,7 +382,7 @@ func gap(n int64) time.Duration {
 func readMore(r *sqlite.Stmt) (*pool.More, error) {
 	text := r.GetText
 	more := &pool.More{
-		CallID: text("call_id"), Digest: uint64(r.GetInt64("digest")), Session: text("session"), Child: text("child"),
+		CallID: text("call_id"), Tenant: text("tenant"), Digest: uint64(r.GetInt64("digest")), Session: text("session"), Child: text("child"),
 		Moved: r.GetInt64("moved") != 0, Relaxed: r.GetInt64("relaxed") != 0,
 		Request: pool.Request{
 			Fingerprint: text("fingerprint"), URL: text("url"), Method: text("method"), Attempt: int(r.GetInt64("attempt")),

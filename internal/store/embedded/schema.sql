@@ -75,7 +75,7 @@ CREATE TABLE lease ( -- live ones, and for two minutes those that ended
   granted INTEGER NOT NULL, deadline INTEGER NOT NULL, hard INTEGER NOT NULL, ttl INTEGER NOT NULL, fence INTEGER NOT NULL,
   rest_end INTEGER NOT NULL, gap INTEGER NOT NULL, band INTEGER NOT NULL,
   ended INTEGER NOT NULL, kind TEXT, class TEXT, late INTEGER NOT NULL,
-  call_id TEXT NOT NULL, digest INTEGER NOT NULL, session TEXT NOT NULL, child TEXT NOT NULL,
+  call_id TEXT NOT NULL, tenant TEXT NOT NULL, digest INTEGER NOT NULL, session TEXT NOT NULL, child TEXT NOT NULL,
   moved INTEGER NOT NULL, previous TEXT NOT NULL, relaxed INTEGER NOT NULL,
   fingerprint TEXT NOT NULL, url TEXT NOT NULL, method TEXT NOT NULL, attempt INTEGER NOT NULL
 );

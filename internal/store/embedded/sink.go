@@ -45,7 +45,7 @@ func newSink(db *sqlite.Conn) (*sink, error) {
 		{&s.putGroup, upsert("grp", 7)},
 		{&s.putWorker, upsert("worker", 12)},
 		{&s.putSession, upsert("session", 7)},
-		{&s.putLease, upsert("lease", 28)},
+		{&s.putLease, upsert("lease", 29)},
 		{&s.putFail, `INSERT INTO failure (pool, at, worker, target, proxy, lease, class, phase, error, status, elapsed,
 			fingerprint, url, method, attempt, final, reason, attempts, waited) VALUES (` + marks(19) + `)`},
 		{&s.putTotal, upsert("pool_total", 4)},
@@ -275,7 +275,7 @@ func (s *sink) PutLease(l *pool.Lease) error {
 	} else {
 		r.text(l.Kind.String(), l.Class.String())
 	}
-	r.int(bit(l.Late)).text(m.CallID).int(int64(m.Digest)).text(m.Session, m.Child).int(bit(m.Moved))
+	r.int(bit(l.Late)).text(m.CallID, m.Tenant).int(int64(m.Digest)).text(m.Session, m.Child).int(bit(m.Moved))
 	if m.Moved {
 		r.text(m.Previous.String())
 	} else {
