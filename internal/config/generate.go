@@ -1,3 +1,3 @@
 package config
 
-//go:generate go run ./docgen
+//go:generate go run ../docgen

@@ -28,8 +28,13 @@ type kept struct {
 
 func newKept() *kept {
 	return &kept{
-		map[uint32]pool.Proxy{}, map[pool.PairName]pool.Pair{}, map[uint32]pool.Target{}, map[uint32]pool.Worker{},
-		map[string]pool.Group{}, map[string]pool.Session{}, map[int64]pool.Lease{},
+		map[uint32]pool.Proxy{},
+		map[pool.PairName]pool.Pair{},
+		map[uint32]pool.Target{},
+		map[uint32]pool.Worker{},
+		map[string]pool.Group{},
+		map[string]pool.Session{},
+		map[int64]pool.Lease{},
 	}
 }
 

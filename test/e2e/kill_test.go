@@ -51,6 +51,7 @@ type daemon struct {
 	bin  string
 	addr string
 	file string
+	args []string // further flags
 	cmd  *exec.Cmd
 	api  *client.Client
 }
@@ -78,7 +79,7 @@ func newDaemon(t *testing.T) *daemon {
 // start starts the process and waits until it serves.
 func (d *daemon) start() {
 	d.t.Helper()
-	d.cmd = exec.Command(d.bin, "serve", "--listen", d.addr, "--store", d.file, "--log-level", "info")
+	d.cmd = exec.Command(d.bin, append([]string{"serve", "--listen", d.addr, "--store", d.file}, d.args...)...)
 	errs, err := d.cmd.StderrPipe()
 	if err != nil {
 		d.t.Fatal(err)
