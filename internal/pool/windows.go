@@ -42,8 +42,8 @@ func (c Counts) minus(d Counts) Counts {
 	return c
 }
 
-// small is a bucket in sixteen bits a count: enough for all proxies but busy gateways.
-type small struct{ Total, OK, Blamed, Doubtful, Timeouts, S403, S429, Valid, Invalid uint16 }
+// small is a bucket in eight bits a count: enough for a use each second; busier records go wide.
+type small struct{ Total, OK, Blamed, Doubtful, Timeouts, S403, S429, Valid, Invalid uint8 }
 
 func (b *small) wide() Counts {
 	return Counts{
@@ -52,13 +52,13 @@ func (b *small) wide() Counts {
 	}
 }
 
-// narrow gives the counts in sixteen bits, if they fit.
+// narrow gives the counts in eight bits, if they fit.
 func (c *Counts) narrow() (small, bool) {
 	b := small{
-		uint16(c.Total), uint16(c.OK), uint16(c.Blamed), uint16(c.Doubtful), uint16(c.Timeouts),
-		uint16(c.S403), uint16(c.S429), uint16(c.Valid), uint16(c.Invalid),
+		uint8(c.Total), uint8(c.OK), uint8(c.Blamed), uint8(c.Doubtful), uint8(c.Timeouts),
+		uint8(c.S403), uint8(c.S429), uint8(c.Valid), uint8(c.Invalid),
 	}
-	return b, c.Total|c.OK|c.Blamed|c.Doubtful|c.Timeouts|c.S403|c.S429|c.Valid|c.Invalid <= 0xffff
+	return b, c.Total|c.OK|c.Blamed|c.Doubtful|c.Timeouts|c.S403|c.S429|c.Valid|c.Invalid <= 0xff
 }
 
 // The rings: ten buckets of a minute, twelve of five minutes.
@@ -157,7 +157,7 @@ func (w *Windows) add(i int, d Counts) {
 
 // add counts d, if all counts still fit.
 func (b *small) add(d *Counts) bool {
-	if *d == (Counts{Total: 1, OK: 1}) && b.Total < 0xffff { // by far the most frequent
+	if *d == (Counts{Total: 1, OK: 1}) && b.Total < 0xff { // by far the most frequent
 		b.Total++
 		b.OK++
 		return true
@@ -167,12 +167,12 @@ func (b *small) add(d *Counts) bool {
 		uint32(b.Timeouts) + d.Timeouts, uint32(b.S403) + d.S403, uint32(b.S429) + d.S429,
 		uint32(b.Valid) + d.Valid, uint32(b.Invalid) + d.Invalid,
 	}
-	if n[0]|n[1]|n[2]|n[3]|n[4]|n[5]|n[6]|n[7]|n[8] > 0xffff {
+	if n[0]|n[1]|n[2]|n[3]|n[4]|n[5]|n[6]|n[7]|n[8] > 0xff {
 		return false
 	}
 	*b = small{
-		uint16(n[0]), uint16(n[1]), uint16(n[2]), uint16(n[3]), uint16(n[4]),
-		uint16(n[5]), uint16(n[6]), uint16(n[7]), uint16(n[8]),
+		uint8(n[0]), uint8(n[1]), uint8(n[2]), uint8(n[3]), uint8(n[4]),
+		uint8(n[5]), uint8(n[6]), uint8(n[7]), uint8(n[8]),
 	}
 	return true
 }

@@ -135,7 +135,7 @@ func TestSamples(t *testing.T) {
 	if d, ok := s.Last(pool.Latency); !ok || d != 0 {
 		t.Errorf("last latency %s %v", d, ok)
 	}
-	if d, _ := s.P50(pool.Hold, end, time.Hour); d != 31*time.Second { // the last sixteen: 24 to 39
+	if d, _ := s.P50(pool.Hold, end, time.Hour); d != 33*time.Second { // the last thirteen: 27 to 39
 		t.Errorf("median %s", d)
 	}
 	if d, _ := s.P50(pool.Hold, end, 4*time.Minute); d != 37*time.Second { // 35 to 39
