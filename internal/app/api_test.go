@@ -602,6 +602,21 @@ func (d *daemon) until(ok func() bool) {
 	}
 }
 
+// TestEmptyPoolSaysSo: a refusal for want of proxies is not one for want of free ones.
+func TestEmptyPoolSaysSo(t *testing.T) {
+	d := start(t, nil)
+	_, err := d.api.Acquire(t.Context(), client.AcquireRequest{Target: "shop.example"})
+	if p := wantProblem(t, err, client.NoProxy); !strings.Contains(p.Detail, "holds no proxies") {
+		t.Fatalf("an empty pool: %q", p.Detail)
+	}
+	d.add("10.0.0.1:8080")
+	d.acquire(client.AcquireRequest{})
+	_, err = d.api.Acquire(t.Context(), client.AcquireRequest{Target: "shop.example"})
+	if p := wantProblem(t, err, client.NoProxy); strings.Contains(p.Detail, "holds no proxies") {
+		t.Fatalf("all are leased: %q", p.Detail)
+	}
+}
+
 // TestDeadWorkerGivesBack: leases of a silent worker come back by themselves.
 func TestDeadWorkerGivesBack(t *testing.T) {
 	d := start(t, nil)

@@ -102,8 +102,13 @@ func acquiredOf(a *keeper.Acquired) acquiredBody {
 func noProxy(a *keeper.Acquired) *problem {
 	p := problemOf(http.StatusServiceUnavailable, "no-proxy", "no proxy is free for this target now")
 	p.Reasons = map[string]int{}
+	known := 0
 	for reason, n := range a.Refusal.Reasons {
 		p.Reasons[pool.Reason(reason).String()] = n
+		known += n
+	}
+	if known == 0 && a.Refusal.Exact {
+		p.Detail = "the pool holds no proxies: import some first"
 	}
 	p.Exact = &a.Refusal.Exact
 	p.RetryAfterMS = max(1, a.RetryAfter.Milliseconds())

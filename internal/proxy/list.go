@@ -185,7 +185,7 @@ func (l *List) parse(text string) (Entry, error) {
 		return e, err
 	}
 	if name := e.Proxy.Special(); name != "" && !l.opts.AllowSpecial {
-		return e, fmt.Errorf("special-purpose address (%s): allow it if the proxy is your own", name)
+		return e, fmt.Errorf("special-purpose address (%s): say --allow-special, or allow_special=true in the API, if the proxy is your own", name)
 	}
 	return e, nil
 }
