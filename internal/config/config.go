@@ -305,6 +305,8 @@ func Validate(p *pool.Policy) error {
 		return &Error{Path: "cooldown.suspend_for", Text: fmt.Sprintf("%s is longer than cooldown.suspend_max %s", p.Cooldown.SuspendFor, p.Cooldown.SuspendMax)}
 	case p.Cooldown.RateHold > p.Cooldown.RateHoldMax:
 		return &Error{Path: "cooldown.rate_hold", Text: fmt.Sprintf("%s is longer than cooldown.rate_hold_max %s", p.Cooldown.RateHold, p.Cooldown.RateHoldMax)}
+	case p.Pacing.Start > p.Pacing.Max:
+		return &Error{Path: "pacing.start", Text: fmt.Sprintf("%d is more than pacing.max %d", p.Pacing.Start, p.Pacing.Max)}
 	case len(p.FallbackPools) > maxFallbacks:
 		return &Error{Path: "fallback_pools", Text: fmt.Sprintf("%d pools are more than %d", len(p.FallbackPools), maxFallbacks)}
 	case len(p.Cooldown.Ladder) == 0:

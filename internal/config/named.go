@@ -45,6 +45,41 @@ func NamedFields() []NamedField {
 				return "", false
 			},
 		},
+		{
+			Section: "targets", Setting: "min_gap", Kind: "duration",
+			Doc: "Least time between two starts on this target, such as the Crawl-delay of its robots.txt. 0s to 1h.",
+			set: func(p *pool.Policy, name, value string) error {
+				d, err := parseDuration(value, 0, time.Hour)
+				if err == nil {
+					edit(&p.Targets, name, func(t *pool.TargetPolicy) { t.MinGap = &d })
+				}
+				return err
+			},
+			get: func(p *pool.Policy, name string) (string, bool) {
+				if d := p.Targets[name].MinGap; d != nil {
+					return d.String(), true
+				}
+				return "", false
+			},
+		},
+		{
+			Section: "targets", Setting: "max_concurrency", Kind: "number",
+			Doc: "Most requests at once on this target, whatever its pace has earned. 1 to 1000000.",
+			set: func(p *pool.Policy, name, value string) error {
+				n, err := strconv.Atoi(value)
+				if err != nil || n < 1 || n > 1_000_000 {
+					return fmt.Errorf("%q is not a whole number within 1 and 1000000", value)
+				}
+				edit(&p.Targets, name, func(t *pool.TargetPolicy) { t.MaxConcurrency = &n })
+				return nil
+			},
+			get: func(p *pool.Policy, name string) (string, bool) {
+				if n := p.Targets[name].MaxConcurrency; n != nil {
+					return strconv.Itoa(*n), true
+				}
+				return "", false
+			},
+		},
 		money("price_per_gb", "Price of 10^9 bytes through this group, both ways.", func(g *pool.GroupPolicy) *pool.Money { return &g.PricePerGB }),
 		money("price_per_request", "Price of a request that reached a proxy of this group.",
 			func(g *pool.GroupPolicy) *pool.Money { return &g.PricePerRequest }),

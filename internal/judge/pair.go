@@ -25,8 +25,9 @@ func rulePair(c *pool.Case, r *pool.Ruling, e pool.Effect) {
 		charge.Slots.Extend(pool.CauseGeo, c.Now.Add(cool.GeoHold))
 	case class == pool.ClassRateLimited:
 		limitRate(c, &charge)
+	case e.Pair == pool.Minus && !r.Target.Charges(): // the target fails everybody
 	case e.Pair == pool.Minus:
-		chargePair(c, &charge)
+		chargePair(c, r, &charge)
 	case e.Pair == pool.Maybe:
 		charge.Provisional++
 	case e.Pair == pool.Plus:
@@ -52,7 +53,7 @@ func forgiven(c *pool.Case, ch *pool.Charge) bool {
 }
 
 // chargePair steps the pair's own ladder; it never suspends.
-func chargePair(c *pool.Case, ch *pool.Charge) {
+func chargePair(c *pool.Case, r *pool.Ruling, ch *pool.Charge) {
 	if c.Lease.Fence <= ch.FailFence {
 		return
 	}
@@ -61,6 +62,10 @@ func chargePair(c *pool.Case, ch *pool.Charge) {
 	ch.Level = inc(decayed(ch.Level, ch.LevelAt, c.Now, cool.Forgive))
 	ch.LevelAt = c.Now
 	ch.FailFence = c.Proxy.Mech.Fence
+	if !c.MayRest { // half of the pool rests for this target: more would empty it
+		suspect(c, &r.Target)
+		return
+	}
 	ch.Slots.Extend(pool.CauseFailure, c.Now.Add(jittered(step(cool.Ladder, ch.Level), cool.Jitter, c.Jitter)))
 }
 

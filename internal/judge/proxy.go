@@ -16,8 +16,15 @@ func ruleProxy(c *pool.Case, r *pool.Ruling, e pool.Effect) {
 	switch {
 	case c.Kind == pool.EndExpire:
 		orphan(c, j)
+	case fault(c, e) && c.Held: // whose fault it is, is known
 	case fault(c, e):
 		failed(c, j)
+		if r.Trouble = j.Streak > c.Proxy.Judge.Streak && c.Proxy.Judge.State == pool.StatusActive; r.Trouble {
+			r.Guard = guard(c)
+		}
+	case promoted(c, r):
+		failed(c, j)
+		r.Promoted = j.Streak > c.Proxy.Judge.Streak
 	case e.Global == pool.Plus:
 		worked(c, j)
 	case c.Outcome.Class == pool.ClassProxyQuota && c.Group == nil:
@@ -61,7 +68,7 @@ func failed(c *pool.Case, j *pool.Judgement) {
 	cool := &c.Policy.Cooldown
 	j.Streak = inc(j.Streak)
 	j.Level = inc(decayed(j.Level, j.LevelAt, c.Now, cool.Forgive))
-	j.LevelAt, j.FailedAt = c.Now, c.Now
+	j.LevelAt = c.Now
 	j.FailFence = c.Proxy.Mech.Fence
 	j.Trials = 0
 	j.Earned, j.EarnedOK = max(1, j.Earned/2), 0

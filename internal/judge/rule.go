@@ -9,7 +9,9 @@ import "github.com/hostler-proxy/hostler/internal/pool"
 // judge of all stores: a pure function of the case.
 func Rule(c *pool.Case, r *pool.Ruling) {
 	effect := c.Outcome.Class.Effect()
-	r.Counts = counts(c.Outcome, effect)
+	ruleTarget(c, r, effect)
+	r.Counts = counts(c.Outcome, effect, r.Target.Charges())
+	ruleDoubt(c, r, effect)
 	ruleProxy(c, r, effect)
 	ruleGroup(c, r, effect)
 	if c.Proxy.Spec.Exit == pool.ExitStatic {
@@ -21,8 +23,9 @@ func Rule(c *pool.Case, r *pool.Ruling) {
 	r.Quality = quality(c, r.Counts)
 }
 
-// counts is what the outcome adds to every window.
-func counts(o *pool.Outcome, e pool.Effect) pool.Counts {
+// counts is what the outcome adds to every window. While the target itself is
+// out, nothing doubtful is held against a proxy.
+func counts(o *pool.Outcome, e pool.Effect, charges bool) pool.Counts {
 	var d pool.Counts
 	switch o.Valid {
 	case pool.Valid:
@@ -40,7 +43,7 @@ func counts(o *pool.Outcome, e pool.Effect) pool.Counts {
 		d.OK = 1
 	case e.Global == pool.Minus:
 		d.Blamed = 1
-	case e.Global == pool.Maybe:
+	case e.Global == pool.Maybe && charges:
 		d.Doubtful = 1
 	}
 	if o.Timeout {

@@ -19,7 +19,7 @@ func newCase(class pool.Class, exit pool.Exit) *pool.Case {
 	target.Windows.Add(noon, 1, pool.Counts{Total: 1, OK: 1}) // others get answers: tampering can be told
 	return &pool.Case{
 		Now: noon, Day: 1, Policy: &policy, Lease: &pool.Lease{Fence: 100, More: &pool.More{}}, Kind: pool.EndReport,
-		Outcome: &pool.Outcome{Class: class}, Proxy: p, Target: target, Group: &pool.Group{Name: "g"},
+		MayRest: true, MayPromote: true, Outcome: &pool.Outcome{Class: class}, Proxy: p, Target: target, Group: &pool.Group{Name: "g"},
 	}
 }
 

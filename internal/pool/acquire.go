@@ -84,6 +84,15 @@ func (s *State) Acquire(now Time, a AcquireParams, rng *rand.Rand) (AcquireResul
 	}
 	var res AcquireResult
 	for range max(1, a.Count) {
+		if again := s.offline.until(s.now); again > s.now {
+			q.close(ReasonOffline, again)
+			break
+		}
+		if ok, again := s.paced(t); !ok {
+			q.close(ReasonTargetPaced, again)
+			t.pressed = true
+			break
+		}
 		n, relaxed, sess, ok := s.choose(q, &a, rng)
 		if !ok {
 			break
@@ -111,6 +120,9 @@ func (s *State) again(c *call, a *AcquireParams) (AcquireResult, error) {
 	}
 	return res, nil
 }
+
+// close says that something else than the want of proxies ended the query.
+func (q *query) close(why Reason, again Time) { q.closed, q.why, q.again = true, why, again }
 
 func (q *query) reset(t *Target, classes []uint16, sel *Selector) {
 	*q = query{target: t, classes: classes, sel: sel, oneByOne: sel.oneByOne(), looks: lookLimit}
@@ -165,7 +177,13 @@ func (s *State) mark(n uint32, t *Target, w *Worker, sess *Session, relaxed bool
 	if lease.Gap = -1; p.Mech.LastStart != 0 {
 		lease.Gap = s.now.Sub(p.Mech.LastStart)
 	}
+	lease.Fresh = t.pair(n) == nil
 	lease.RestEnd = s.countStart(p, t)
+	s.startOn(t, lease)
+	s.offline.start(lease)
+	if p.group != nil {
+		p.group.Circuit.start(lease)
+	}
 	lease.Fence = p.Mech.Fence
 	if more := s.more(a, relaxed, sess, p, rng); more != (More{}) {
 		lease.More = &more
@@ -223,7 +241,6 @@ func (s *State) countStart(p *Proxy, t *Target) (restEnd Time) {
 	m.Fence = max(m.Fence+1, int64(s.now)*1024)
 	m.LastStart = s.now
 	m.InUse++
-	t.InFlight++
 	if reuse := s.reuseOf(t.n); p.Spec.Exit == ExitStatic && reuse > 0 {
 		restEnd = s.now.Add(reuse)
 		s.restPair(t, p.n, restEnd)

@@ -59,6 +59,8 @@ type Lease struct {
 	Kind     EndKind // how it ended
 	Class    Class   // what its report was
 	Late     bool    // a report after expiry was counted, once
+	Probe    bool    // it passed a circuit that was open
+	Fresh    bool    // the proxy was new to the target, as far as is remembered
 
 	dirty  dirty
 	stored bool

@@ -43,7 +43,7 @@ func (s *State) LoadTarget(n uint32, t Target) error {
 		return fmt.Errorf("target %q (number %d) stands twice", t.Name, n)
 	}
 	s.targets[n] = &Target{
-		Name: t.Name, LastUsed: t.LastUsed, Windows: t.Windows, Classes: t.Classes, Spend: t.Spend, Votes: t.Votes,
+		Name: t.Name, LastUsed: t.LastUsed, Windows: t.Windows, Classes: t.Classes, Spend: t.Spend, Votes: t.Votes, Judge: t.Judge,
 		n: n, pairs: map[uint32]uint32{},
 	}
 	s.byTarget[t.Name] = n
@@ -145,10 +145,13 @@ func (s *State) LoadEnded(l Lease) {
 }
 
 // LoadTotals puts the counters back, and the newest time that was seen.
-func (s *State) LoadTotals(now Time, t Totals, credit float64) {
-	s.totals, s.credit = t, credit
+func (s *State) LoadTotals(now Time, t Totals, credit float64, offline Circuit) {
+	s.totals, s.credit, s.offline = t, credit, offline
 	s.now = max(s.now, now)
 }
+
+// Offline is open while nobody reaches anything: see [State.LoadTotals].
+func (s *State) Offline() Circuit { return s.offline }
 
 // Credit is the kept share of a trial: see [State.LoadTotals].
 func (s *State) Credit() float64 { return s.credit }

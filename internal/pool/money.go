@@ -195,11 +195,11 @@ func (s *State) price(g *Group) {
 }
 
 // heldUntil is when the group may be used again: 0 or past = now.
-func (g *Group) heldUntil() Time {
+func (g *Group) heldUntil(now Time) Time {
 	if g == nil {
 		return 0
 	}
-	return max(g.HoldUntil, g.BudgetUntil)
+	return max(g.HoldUntil, g.BudgetUntil, g.Circuit.until(now))
 }
 
 // stops says whether the group refuses rather than passing on to fallback pools.

@@ -60,7 +60,7 @@ func (s *State) note(n *Note, w *Worker, rng *rand.Rand) bool {
 	s.amend(p, t, w, at, add, sub)
 	s.countBand(band, n.Valid)
 	if n.Ban {
-		s.ban(n, p, t, rng)
+		s.ban(n, p, t, w, rng)
 	}
 	return true
 }
@@ -95,16 +95,18 @@ func (s *State) amend(p *Proxy, t *Target, w *Worker, at Time, add, sub Counts) 
 
 // ban charges the pair now, as a soft block, and turns its vote. It restores
 // nothing and touches no streak or cap of the proxy.
-func (s *State) ban(n *Note, p *Proxy, t *Target, rng *rand.Rand) {
+func (s *State) ban(n *Note, p *Proxy, t *Target, w *Worker, rng *rand.Rand) {
 	outcome := Outcome{Class: ClassBlockedSoft}
 	lease := Lease{Key: n.Key, More: noMore, Proxy: p.n, Target: t.n, Granted: n.Granted, Fence: n.Fence}
 	s.caze = Case{
 		Now: s.now, Day: s.calendar.Day, Policy: &s.policy, Lease: &lease, Kind: EndReport, Outcome: &outcome,
 		Proxy: p, Group: p.group, Target: t, Jitter: rng.Float64(),
 	}
-	if pair := t.pair(p.n); pair != nil {
+	pair := t.pair(p.n)
+	if pair != nil {
 		s.caze.Charge = pair.Charge
 	}
+	s.testify(&s.caze, pair, w)
 	s.ruling.reset()
 	s.judge(&s.caze, &s.ruling)
 	if s.ruling.ChangePair {

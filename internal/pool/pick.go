@@ -19,6 +19,9 @@ type query struct {
 	seen     [NumReasons]int // those that were looked at one by one and did not fit
 	seenIn   map[uint16]int  // of these: free ones, by class
 	relax    bool            // least_bad: failure slots of pairs do not count
+	closed   bool            // something else than the want of proxies ended the query
+	why      Reason          // what that was
+	again    Time            // when it lets the next one start; 0 = when a lease ends
 	own      *hot            // the session's own proxy, when only that one is in question
 }
 
@@ -86,7 +89,7 @@ func (s *State) pickTier(q *query, t tier, rng *rand.Rand) (uint32, bool) {
 	s.cand = s.cand[:0]
 	for _, class := range q.classes {
 		c := s.classes[class]
-		if c.group.heldUntil() > s.now {
+		if c.group.heldUntil(s.now) > s.now {
 			continue
 		}
 		s.gather(q, class, t)
@@ -206,7 +209,7 @@ func (s *State) eligible(q *query, n uint32) (Reason, bool) {
 	if !h.free {
 		return statusReason(h), false
 	}
-	if s.classes[h.class].group.heldUntil() > s.now {
+	if s.classes[h.class].group.heldUntil(s.now) > s.now {
 		return ReasonGroupHold, false
 	}
 	pair := q.target.pair(n)

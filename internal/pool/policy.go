@@ -38,6 +38,7 @@ type Policy struct {
 	Caps     Caps     `json:"caps"`
 	Gate     Gate     `json:"gate"`
 	Sessions Sessions `json:"sessions"`
+	Pacing   Pacing   `json:"pacing"`
 
 	// Zone is the IANA name of the time zone in which "the day" begins.
 	Zone string `json:"zone"`
@@ -57,6 +58,20 @@ type Timeouts struct {
 // TargetPolicy is what differs for one target; nil fields take the pool's value.
 type TargetPolicy struct {
 	ReuseInterval *time.Duration `json:"reuse_interval,omitempty"`
+	// MinGap is the least time between two starts, such as a robots.txt crawl-delay.
+	MinGap *time.Duration `json:"min_gap,omitempty"`
+	// MaxConcurrency is the most requests at once, whatever the pace has earned.
+	MaxConcurrency *int `json:"max_concurrency,omitempty"`
+}
+
+// Pacing bounds how fast a target is asked; within the bounds the judge decides.
+type Pacing struct {
+	// Start is how many requests at once a target gets of which nothing is known.
+	Start int `json:"start"`
+	// Max is the most requests at once on one target.
+	Max int `json:"max"`
+	// MinGap is the least time between two starts on one target.
+	MinGap time.Duration `json:"min_gap"`
 }
 
 // Cooldown says how long faults rest a proxy or a pair.
@@ -149,6 +164,7 @@ func DefaultPolicy() Policy {
 		Caps:     Caps{Static: 1, Rotating: 100, Template: 100, Child: 1, MaxBad: 0.1},
 		Gate:     Gate{Below: 0.5, Retry: 10 * time.Minute, MaxShare: 0.25},
 		Sessions: Sessions{Idle: 10 * time.Minute, MaxChildren: 10_000},
+		Pacing:   Pacing{Start: 8, Max: 100_000},
 		Zone:     "UTC",
 		Failures: Retention{Age: 7 * 24 * time.Hour, Max: 1_000_000},
 	}

@@ -191,7 +191,6 @@ type Judgement struct {
 	// FailFence is the fence of the newest lease granted when the last counted
 	// failure came: outcomes of leases up to it are stale (invariant I17).
 	FailFence int64
-	FailedAt  Time
 	// Earned is the cap earned by success, and EarnedOK the fresh successes since it last changed.
 	Earned   int32
 	EarnedOK int32
@@ -237,8 +236,17 @@ type Proxy struct {
 	n       uint32 // its number in the state
 	Bytes   int64
 
+	Doubt *Doubt // nil = none
+
 	group *Group
 	pairs pairRef
+}
+
+// Doubt remembers the last two healthy targets on which the proxy failed for
+// reasons that may be its own.
+type Doubt struct {
+	Target [2]uint32 // number of the target plus one, the newest first
+	At     [2]Time
 }
 
 // StatusAt is the state of the proxy: an operator's order first, then expiry, then judgement.

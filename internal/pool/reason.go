@@ -64,7 +64,7 @@ func (s *State) refuse(q *query) *Refusal {
 		if at, ok := s.nextWake(c); ok {
 			r.soonest(at)
 		}
-		r.soonest(c.group.heldUntil())
+		r.soonest(c.group.heldUntil(s.now))
 		r.Stopped = r.Stopped || c.group.stops(s.now)
 	}
 	if q.own != nil {
@@ -73,6 +73,11 @@ func (s *State) refuse(q *query) *Refusal {
 		inside++
 	}
 	r.Reasons[ReasonFiltered] += len(s.byID) - inside
+	if q.closed {
+		r.Held = r.Held || q.again == 0
+		r.NextDue = q.again
+		return r
+	}
 	if at, ok := q.target.nextDue(); ok && free > 0 { // the end of a pair's rest frees nothing that is not free itself
 		r.soonest(at)
 	}
@@ -100,8 +105,12 @@ func (s *State) explainClass(q *query, n uint16, r *Refusal) int {
 	r.Reasons[ReasonDraining] += c.count[StatusDraining]
 	r.Reasons[ReasonDisabled] += c.count[StatusDisabled]
 	r.Reasons[ReasonExpired] += c.count[StatusExpired]
-	if c.group.heldUntil() > s.now {
+	if c.group.heldUntil(s.now) > s.now {
 		r.Reasons[ReasonGroupHold] += free
+		return 0
+	}
+	if q.closed {
+		r.Reasons[q.why] += free
 		return 0
 	}
 	resting := free - q.seenIn[n]

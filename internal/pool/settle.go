@@ -55,6 +55,9 @@ func (s *State) settle(e *Ending, rng *rand.Rand) Settled {
 		s.totals.Stale++
 		return Settled{Result: ResultStale}
 	}
+	if e.Kind == EndReport && s.workers[lease.Worker].Quarantined != 0 && quarantines(e.Outcome.Class) {
+		e.Outcome.Class = ClassWorkerFault
+	}
 	s.end(lease, e.Kind, &e.Outcome, rng)
 	return Settled{ResultApplied, e.Outcome.Class}
 }
@@ -93,7 +96,7 @@ func (s *State) addLate(tomb *Lease, o *Outcome) {
 	p, t := s.proxies[tomb.Proxy], s.targets[tomb.Target]
 	s.caze = Case{
 		Now: s.now, Day: s.calendar.Day, Policy: &s.policy, Lease: tomb, Kind: EndReport, Outcome: o,
-		Proxy: p, Group: p.group, Target: t,
+		Proxy: p, Group: p.group, Target: t, LastLease: s.lastLease, Held: true,
 	}
 	s.ruling.reset()
 	s.judge(&s.caze, &s.ruling)
@@ -131,6 +134,10 @@ func (s *State) end(lease *Lease, kind EndKind, o *Outcome, rng *rand.Rand) {
 	case EndRevoke:
 		s.totals.Revoked++
 		s.delayPair(lease, p, t)
+	}
+	s.probing(&s.offline, lease)
+	if p.group != nil {
+		s.probing(&p.group.Circuit, lease)
 	}
 	s.endSession(lease, drop)
 	s.bury(lease, kind, o.Class)
@@ -194,7 +201,7 @@ func (s *State) countEnd(lease *Lease, o *Outcome, p *Proxy, t *Target, w *Worke
 		use[Latency] = o.Elapsed
 	}
 	p.Recent.Add(s.now, use)
-	t.InFlight--
+	s.endOn(t, lease)
 	w.Leases--
 	w.LastSeen = max(w.LastSeen, s.now)
 }
@@ -232,10 +239,13 @@ func (s *State) rule(lease *Lease, kind EndKind, o *Outcome, p *Proxy, t *Target
 	if pair != nil {
 		s.caze.Charge = pair.Charge
 	}
+	s.testify(&s.caze, pair, w)
+	before := p.Judge
 	r := &s.ruling
 	r.reset()
 	s.judge(&s.caze, r)
 
+	s.assess(t, r)
 	s.addCounts(p, t, w, o, r.Counts)
 	s.totals.Classes[o.Class]++
 	s.countBand(lease.Band, o.Valid)
@@ -257,6 +267,7 @@ func (s *State) rule(lease *Lease, kind EndKind, o *Outcome, p *Proxy, t *Target
 	if r.Vote != 0 {
 		s.vote(t, p, r.Vote < 0)
 	}
+	s.blame(lease, p, w, o, &before, r)
 	s.recordFailure(lease, o, p, t, w)
 	return r.DropSession
 }
@@ -267,6 +278,9 @@ func (s *State) charge(t *Target, n uint32, c *Charge) {
 	pair := &t.slab[place]
 	if pair.Charge == nil {
 		pair.Charge = new(Charge)
+	}
+	if c.Slots[CauseFailure] > max(s.now, pair.Charge.Slots[CauseFailure]) {
+		t.remember(n, s.now)
 	}
 	*pair.Charge = *c
 	pair.Charge.Version++

@@ -55,6 +55,11 @@ type State struct {
 	evictAt                    int      // the next record that an eviction looks at
 	spareTargets, spareWorkers []uint32 // free numbers
 	totals                     Totals
+	activity                   activity
+	offline                    Circuit // open while nobody reaches anything
+	lastOK                     lastOK
+	troubles                   []Trouble // newest last
+	promoted                   tally     // of proxies without a group
 
 	query   query // reused, like the three below
 	caze    Case
@@ -177,7 +182,8 @@ func (s *State) reuseOf(target uint32) time.Duration {
 		s.reuse = append(s.reuse, -1)
 	}
 	if s.reuse[target] < 0 {
-		s.reuse[target] = s.policy.Reuse(s.targets[target].Name)
+		t := s.targets[target]
+		s.reuse[target] = s.policy.Reuse(t.Name) << t.Judge.ReuseSteps
 	}
 	return s.reuse[target]
 }

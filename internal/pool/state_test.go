@@ -126,7 +126,7 @@ func (m *machine) Acquire(t *rapid.T) {
 	if rapid.IntRange(0, 6).Draw(t, "desperate") == 0 {
 		a.LeastBad = true
 	}
-	before := m.snapshot()
+	before, target := m.snapshot(), m.target(a.Target)
 	res, err := m.st.Acquire(m.time(), a, m.rng)
 	m.lapse()
 	if err != nil {
@@ -140,9 +140,54 @@ func (m *machine) Acquire(t *rapid.T) {
 		m.checkRefusal(t, res.Refusal, &a)
 		return
 	}
-	for _, g := range res.Grants {
+	for i, g := range res.Grants {
+		if m.live[g.Lease.Key] == nil {
+			m.checkPace(t, target, i)
+		}
 		m.granted(t, &g, &a, before)
 	}
+}
+
+// target is the record of a target before an acquire.
+func (m *machine) target(name string) *pool.TargetView {
+	list := m.st.Targets(m.time())
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// checkPace holds the i-th grant of an acquire against the target's pace (I7).
+func (m *machine) checkPace(t *rapid.T, v *pool.TargetView, i int) {
+	if v == nil {
+		return
+	}
+	a := &v.Judge
+	switch now := m.st.Now(); {
+	case a.Probe.Open() && (i > 0 || a.Probe.At > now):
+		t.Fatalf("started on a target that is %s, the next probe is due at %d, now is %d", a.Verdict, a.Probe.At, now)
+	case a.Probe.Open():
+	case v.InFlight+i >= v.Limit && m.inFlight(v.Name) >= v.Limit:
+		t.Fatalf("started with %d under way and a limit of %d", v.InFlight+i, v.Limit)
+	case a.Pace.Hold > now:
+		t.Fatal("started although the target said when to come back")
+	case v.NextStart > now:
+		t.Fatalf("started %d ms before the pace allows", v.NextStart-now)
+	}
+}
+
+// inFlight counts the live leases on a target after an acquire: those that it
+// reclaimed first do not count.
+func (m *machine) inFlight(target string) int {
+	n := 0
+	for _, acc := range m.live {
+		if acc.target == target {
+			n++
+		}
+	}
+	return n
 }
 
 // snapshot keeps what must hold at the moment of a grant.
@@ -197,7 +242,7 @@ func (m *machine) granted(t *rapid.T, g *pool.Grant, a *pool.AcquireParams, befo
 
 // checkRefusal compares "none is free" with a look at every proxy.
 func (m *machine) checkRefusal(t *rapid.T, r *pool.Refusal, a *pool.AcquireParams) {
-	if r.Exact && a.Session == "" {
+	if paced := r.Reasons[pool.ReasonTargetPaced] + r.Reasons[pool.ReasonOffline]; r.Exact && a.Session == "" && paced == 0 {
 		for _, id := range m.ids {
 			p := m.st.ProxyByID(id)
 			if p == nil || a.Select.Region != "" && p.Spec.Region != a.Select.Region {
@@ -227,7 +272,7 @@ func (m *machine) free(p *pool.Proxy, target string) bool {
 		return false
 	}
 	for _, g := range m.st.Groups() {
-		if g.Name == p.Spec.Group && g.HoldUntil > m.st.Now() {
+		if g.Name == p.Spec.Group && (g.HoldUntil > m.st.Now() || g.Circuit.Open()) {
 			return false
 		}
 	}

@@ -17,6 +17,11 @@ type Target struct {
 	Spend    Spend
 	// Votes count the current epoch.
 	Votes Votes
+	Judge Assessment
+
+	nextStart float64 // no start before, in ms: mechanics of the pace
+	pressed   bool    // an acquire had to wait for the pace since its window began
+	recent    []chargedPair
 
 	born     int64 // the newest lease when the record was made: older ones are another's
 	n        uint32
@@ -88,6 +93,15 @@ const (
 	restFault
 )
 
+// chargedPair is a pair whose rest may be void if its target turns out to be out.
+type chargedPair struct {
+	proxy uint32
+	at    Time
+}
+
+// Pressed says whether an acquire had to wait for the pace since its window began.
+func (t *Target) Pressed() bool { return t.pressed }
+
 // blockedUntil is when the pair may start again.
 func (p *Pair) blockedUntil() Time {
 	end := p.NextOK
@@ -124,8 +138,14 @@ type Group struct {
 	Classes     [NumClasses]int64
 	Spend       Spend
 
-	policy *GroupPolicy // nil = none
-	dirty  dirty
+	// Circuit is open while a guard holds the group.
+	Circuit Circuit
+
+	key      uint32
+	recentOK rate
+	policy   *GroupPolicy // nil = none
+	promoted tally
+	dirty    dirty
 }
 
 // Worker is the record of a process that leases.
@@ -134,6 +154,9 @@ type Worker struct {
 	Concurrency  int
 	Leases       int
 	LastSeen     Time
+	LastOK       Time // newest success, since the daemon's start
+	// Quarantined is since when its reports say nothing of proxies; 0 = they do.
+	Quarantined Time
 	// NoteSeq is the number of the last batch of notes that was taken.
 	NoteSeq int64
 	// LastLease is the number of the newest lease in Granted: a grant alone does

@@ -86,7 +86,7 @@ func (s *State) Counts(now Time) Numbers {
 		}
 		c.Leased += class.used
 		c.Full += class.full
-		if class.group.heldUntil() > s.now {
+		if class.group.heldUntil(s.now) > s.now {
 			continue
 		}
 		for t := range class.free {
@@ -142,6 +142,11 @@ type TargetView struct {
 	Target
 	Reuse   time.Duration
 	Resting [2]int
+	// Limit is the most requests at once, Step the least time between two starts,
+	// and NextStart when the next may come, as the pace has it now.
+	Limit     int
+	Step      time.Duration
+	NextStart Time
 }
 
 // Targets copies the targets' records, last used first.
@@ -153,7 +158,10 @@ func (s *State) Targets(now Time) []TargetView {
 			continue
 		}
 		s.wakePairs(t)
-		v := TargetView{Target: *t, Reuse: s.reuseOf(t.n)}
+		v := TargetView{
+			Target: *t, Reuse: s.reuseOf(t.n), Limit: s.limitOf(t), Step: time.Duration(s.stepOf(t) * float64(time.Millisecond)),
+			NextStart: Time(t.nextStart),
+		}
 		if v.Votes.Epoch != epochOf(s.now) {
 			v.Votes = Votes{}
 		}

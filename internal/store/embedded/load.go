@@ -126,7 +126,11 @@ func (l *loader) totals(r *sqlite.Stmt) error {
 	if err := json.Unmarshal([]byte(r.GetText("totals")), &t); err != nil {
 		return fmt.Errorf("the totals are damaged: %w", err)
 	}
-	st.LoadTotals(at(r, "now"), t, r.GetFloat("credit"))
+	var offline pool.Circuit
+	if err := json.Unmarshal([]byte(r.GetText("offline")), &offline); err != nil {
+		return fmt.Errorf("the pool's circuit is damaged: %w", err)
+	}
+	st.LoadTotals(at(r, "now"), t, r.GetFloat("credit"), offline)
 	return nil
 }
 
@@ -213,8 +217,15 @@ func (l *loader) judge(r *sqlite.Stmt) error {
 		Version: num("version"), State: state, Streak: uint8(num("streak")), Level: uint8(num("level")),
 		LevelAt: at(r, "level_at"), Trials: uint8(num("trials")), Suspensions: uint8(num("suspensions")),
 		Orphans: uint8(num("orphans")), OrphanMany: num("orphan_many") != 0, OrphanWorker: uint32(num("orphan_worker")),
-		Slots: readSlots(r), FailFence: num("fail_fence"), FailedAt: at(r, "failed_at"),
+		Slots: readSlots(r), FailFence: num("fail_fence"),
 		Earned: int32(num("earned")), EarnedOK: int32(num("earned_ok")),
+	}
+	if r.IsNull("doubt") {
+		return nil
+	}
+	p.Doubt = &pool.Doubt{}
+	if err := json.Unmarshal([]byte(r.GetText("doubt")), p.Doubt); err != nil {
+		return fmt.Errorf("the doubts about proxy %s are damaged: %w", p.ID, err)
 	}
 	return nil
 }
@@ -247,6 +258,9 @@ func (l *loader) group(r *sqlite.Stmt) error {
 	}
 	g := pool.Group{
 		Name: r.GetText("name"), HoldUntil: at(r, "hold_until"), HoldSteps: uint8(r.GetInt64("hold_steps")), Spend: readSpend(r),
+	}
+	if err := json.Unmarshal([]byte(r.GetText("circuit")), &g.Circuit); err != nil {
+		return fmt.Errorf("the circuit of group %q is damaged: %w", g.Name, err)
 	}
 	if err := readCounts(r, &g.Classes, &g.Windows); err != nil {
 		return err
@@ -290,6 +304,9 @@ func (l *loader) target(r *sqlite.Stmt) error {
 		Epoch: uint32(r.GetInt64("epoch")), OK: int32(r.GetInt64("votes_ok")), Failed: int32(r.GetInt64("votes_failed")),
 		ByLease: int32(r.GetInt64("votes_leases")),
 	}}
+	if err := json.Unmarshal([]byte(r.GetText("judge")), &t.Judge); err != nil {
+		return fmt.Errorf("the assessment of target %q is damaged: %w", t.Name, err)
+	}
 	if err := readCounts(r, &t.Classes, &t.Windows); err != nil {
 		return err
 	}

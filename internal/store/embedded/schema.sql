@@ -13,7 +13,8 @@ CREATE TABLE pool (
 );
 
 CREATE TABLE pool_total (
-  pool INTEGER PRIMARY KEY, now INTEGER NOT NULL, credit REAL NOT NULL, totals TEXT NOT NULL
+  pool INTEGER PRIMARY KEY, now INTEGER NOT NULL, credit REAL NOT NULL, totals TEXT NOT NULL,
+  offline TEXT NOT NULL -- the circuit that is open while nobody reaches anything, JSON
 );
 
 CREATE TABLE proxy ( -- what lists and operators say
@@ -36,7 +37,8 @@ CREATE TABLE proxy_judge ( -- what the judge holds
   streak INTEGER NOT NULL, level INTEGER NOT NULL, level_at INTEGER NOT NULL, trials INTEGER NOT NULL,
   suspensions INTEGER NOT NULL, orphans INTEGER NOT NULL, orphan_many INTEGER NOT NULL, orphan_worker INTEGER NOT NULL,
   until_failure INTEGER NOT NULL, until_rate INTEGER NOT NULL, until_policy INTEGER NOT NULL, until_geo INTEGER NOT NULL,
-  fail_fence INTEGER NOT NULL, failed_at INTEGER NOT NULL, earned INTEGER NOT NULL, earned_ok INTEGER NOT NULL
+  fail_fence INTEGER NOT NULL, earned INTEGER NOT NULL, earned_ok INTEGER NOT NULL,
+  doubt TEXT -- healthy targets on which it failed lately, JSON
 );
 
 CREATE TABLE pair ( -- one proxy on one target; the columns from version on are NULL when nothing is charged
@@ -52,6 +54,7 @@ CREATE TABLE target (
   requests INTEGER NOT NULL, bytes INTEGER NOT NULL, cost INTEGER NOT NULL, -- ever; cost in billionths of the currency
   day INTEGER NOT NULL, day_requests INTEGER NOT NULL, day_bytes INTEGER NOT NULL, day_cost INTEGER NOT NULL,
   month INTEGER NOT NULL, month_requests INTEGER NOT NULL, month_bytes INTEGER NOT NULL, month_cost INTEGER NOT NULL,
+  judge TEXT NOT NULL, -- verdict, evidence, pace and outages, JSON
   classes TEXT NOT NULL, windows BLOB
 );
 
@@ -60,6 +63,7 @@ CREATE TABLE grp (
   requests INTEGER NOT NULL, bytes INTEGER NOT NULL, cost INTEGER NOT NULL, -- as in target
   day INTEGER NOT NULL, day_requests INTEGER NOT NULL, day_bytes INTEGER NOT NULL, day_cost INTEGER NOT NULL,
   month INTEGER NOT NULL, month_requests INTEGER NOT NULL, month_bytes INTEGER NOT NULL, month_cost INTEGER NOT NULL,
+  circuit TEXT NOT NULL, -- open while a guard holds the group, JSON
   classes TEXT NOT NULL, windows BLOB,
   PRIMARY KEY (pool, name)
 ) WITHOUT ROWID;

@@ -42,14 +42,14 @@ func newSink(db *sqlite.Conn) (*sink, error) {
 		{&s.putJudge, upsert("proxy_judge", 19)},
 		{&s.endLease, "UPDATE lease SET ended = ?2, kind = ?3, class = ?4, late = ?5 WHERE n = ?1"},
 		{&s.putPair, upsert("pair", 19)},
-		{&s.putTarget, upsert("target", 20)},
-		{&s.putGroup, upsert("grp", 17)},
+		{&s.putTarget, upsert("target", 21)},
+		{&s.putGroup, upsert("grp", 18)},
 		{&s.putWorker, upsert("worker", 12)},
 		{&s.putSession, upsert("session", 7)},
 		{&s.putLease, upsert("lease", 29)},
 		{&s.putFail, `INSERT INTO failure (pool, at, worker, target, proxy, lease, class, phase, error, status, elapsed,
 			fingerprint, url, method, attempt, final, reason, attempts, waited) VALUES (` + marks(19) + `)`},
-		{&s.putTotal, upsert("pool_total", 4)},
+		{&s.putTotal, upsert("pool_total", 5)},
 		{&s.dropProxy, "DELETE FROM proxy WHERE n = ?"},
 		{&s.dropUse, "DELETE FROM proxy_use WHERE n = ?"},
 		{&s.dropJudge, "DELETE FROM proxy_judge WHERE n = ?"},
@@ -192,10 +192,23 @@ func (s *sink) windows(w *pool.Windows) []byte {
 
 func (s *sink) judge(p *pool.Proxy) error {
 	j := &p.Judge
-	return s.numbered(s.putJudge, int64(p.Number())).int(j.Version).text(j.State.String()).
+	r := s.numbered(s.putJudge, int64(p.Number())).int(j.Version).text(j.State.String()).
 		int(int64(j.Streak), int64(j.Level), int64(j.LevelAt), int64(j.Trials), int64(j.Suspensions),
 			int64(j.Orphans), bit(j.OrphanMany), int64(j.OrphanWorker)).
-		int(slots(&j.Slots)...).int(j.FailFence, int64(j.FailedAt), int64(j.Earned), int64(j.EarnedOK)).run()
+		int(slots(&j.Slots)...).int(j.FailFence, int64(j.Earned), int64(j.EarnedOK))
+	if p.Doubt == nil {
+		return r.null(1).run()
+	}
+	return r.text(asJSON(p.Doubt)).run()
+}
+
+// asJSON writes a record that has no column of its own for each field.
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("a record of plain fields cannot be written as JSON: " + err.Error())
+	}
+	return string(b)
 }
 
 func slots(s *pool.Slots) []int64 {
@@ -216,12 +229,12 @@ func (s *sink) PutTarget(t *pool.Target) error {
 	v := &t.Votes
 	return s.numbered(s.putTarget, int64(t.Number())).text(t.Name).
 		int(int64(t.LastUsed), int64(v.Epoch), int64(v.OK), int64(v.Failed), int64(v.ByLease)).int(spend(&t.Spend)...).
-		text(classCounts(&t.Classes)).blob(s.windows(&t.Windows)).run()
+		text(asJSON(&t.Judge), classCounts(&t.Classes)).blob(s.windows(&t.Windows)).run()
 }
 
 func (s *sink) PutGroup(g *pool.Group) error {
 	return s.row(s.putGroup).text(g.Name).int(int64(g.HoldUntil), int64(g.HoldSteps)).int(spend(&g.Spend)...).
-		text(classCounts(&g.Classes)).blob(s.windows(&g.Windows)).run()
+		text(asJSON(&g.Circuit), classCounts(&g.Classes)).blob(s.windows(&g.Windows)).run()
 }
 
 func spend(s *pool.Spend) []int64 {
@@ -328,5 +341,5 @@ func (s *sink) putTotals(p *keptPool) error {
 	if err != nil {
 		return err
 	}
-	return s.row(s.putTotal).int(int64(p.state.Now())).real(p.state.Credit()).text(string(totals)).run()
+	return s.row(s.putTotal).int(int64(p.state.Now())).real(p.state.Credit()).text(string(totals), asJSON(p.state.Offline())).run()
 }

@@ -11,7 +11,7 @@ import (
 // budgetsSurvive: what was spent is remembered by proxy, group and target, and a
 // group whose budget is spent rests after a restart too.
 func budgetsSurvive(t *testing.T, f *fixture) {
-	policy := pool.DefaultPolicy()
+	policy := unpaced()
 	policy.Groups = map[string]pool.GroupPolicy{"acme": {PricePerRequest: 3, PricePerGB: 1_000_000_000, BudgetDay: 10}}
 	f.pool("p", policy)
 	s := spec(1)

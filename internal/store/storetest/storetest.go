@@ -58,7 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 				// ahead of the store's own clock, which views ask: time never runs backwards inside
 				now: opened.Store.Now().Add(48 * time.Hour),
 			}
-			f.pool("p", pool.DefaultPolicy())
+			f.pool("p", unpaced())
 			test(t, f)
 		})
 	}
@@ -70,6 +70,13 @@ type fixture struct {
 	t      *testing.T
 	reopen func(*testing.T) store.Store
 	now    pool.Time
+}
+
+// unpaced is a policy whose targets are asked as fast as the tests like.
+func unpaced() pool.Policy {
+	p := pool.DefaultPolicy()
+	p.Pacing.Start = p.Pacing.Max
+	return p
 }
 
 func (f *fixture) must(err error) {
@@ -166,6 +173,24 @@ func (f *fixture) report(key pool.Key, class pool.Class) pool.Settled {
 func (f *fixture) use(class pool.Class) pool.Grant {
 	f.t.Helper()
 	g := f.lease(pool.AcquireParams{})
+	f.report(g.Lease.Key, class)
+	return g
+}
+
+// first asks for the first of two proxies: of a pool of one no pair rests by
+// statistics.
+var first = pool.AcquireParams{Select: pool.Selector{Region: "first"}}
+
+func (f *fixture) addTwo() []proxy.ID {
+	f.t.Helper()
+	s := spec(1)
+	s.Region = "first"
+	return f.add(s, spec(2))
+}
+
+func (f *fixture) useFirst(class pool.Class) pool.Grant {
+	f.t.Helper()
+	g := f.lease(first)
 	f.report(g.Lease.Key, class)
 	return g
 }
@@ -385,16 +410,16 @@ func suspensionEndsByItself(t *testing.T, f *fixture) {
 }
 
 func pairRestsAlone(t *testing.T, f *fixture) {
-	ids := f.add(spec(1))
-	f.use(pool.ClassBlockedHard)
+	ids := f.addTwo()
+	f.useFirst(pool.ClassBlockedHard)
 	f.wait(5 * time.Second)
-	f.refused(pool.AcquireParams{}, pool.ReasonPairCooling)
-	g := f.lease(pool.AcquireParams{Target: "other.example"})
+	f.refused(first, pool.ReasonPairCooling)
+	g := f.lease(pool.AcquireParams{Target: "other.example", Select: first.Select})
 	f.report(g.Lease.Key, pool.ClassOK)
 	if v := f.view(ids[0]); v.Judge.Streak != 0 || v.Judge.State == pool.StatusCooling {
 		t.Fatalf("a 403 cooled the proxy: %s", v.Judge.State)
 	}
-	relaxed := f.lease(pool.AcquireParams{LeastBad: true})
+	relaxed := f.lease(pool.AcquireParams{LeastBad: true, Select: first.Select})
 	if !relaxed.Lease.More.Relaxed {
 		t.Fatal("least_bad does not say what it relaxed")
 	}
@@ -432,13 +457,13 @@ func quotaHoldsTheGroup(t *testing.T, f *fixture) {
 
 func sessionsStick(t *testing.T, f *fixture) {
 	f.add(spec(1), spec(2), spec(3))
-	first := f.lease(pool.AcquireParams{Session: "s"})
-	f.report(first.Lease.Key, pool.ClassOK)
+	home := f.lease(pool.AcquireParams{Session: "s"})
+	f.report(home.Lease.Key, pool.ClassOK)
 	for range 5 {
 		f.refused(pool.AcquireParams{Session: "s"}, pool.ReasonReuseInterval) // it waits for its own
 		f.wait(time.Second)
 		g := f.lease(pool.AcquireParams{Session: "s"})
-		if g.ID != first.ID || g.Lease.More.Moved {
+		if g.ID != home.ID || g.Lease.More.Moved {
 			t.Fatal("the session left its proxy")
 		}
 		f.report(g.Lease.Key, pool.ClassOK)
@@ -447,7 +472,7 @@ func sessionsStick(t *testing.T, f *fixture) {
 	g := f.lease(pool.AcquireParams{Session: "s"})
 	f.report(g.Lease.Key, pool.ClassProxyDial)
 	moved := f.lease(pool.AcquireParams{Session: "s"})
-	if moved.ID == first.ID || !moved.Lease.More.Moved || moved.Lease.More.Previous != first.ID {
+	if moved.ID == home.ID || !moved.Lease.More.Moved || moved.Lease.More.Previous != home.ID {
 		t.Fatalf("after a failure: moved %v from %s", moved.Lease.More.Moved, moved.Lease.More.Previous)
 	}
 }
@@ -485,10 +510,14 @@ func rotatingIsNotBenched(t *testing.T, f *fixture) {
 	s.Exit = pool.ExitRotating
 	ids := f.add(s)
 	for range 20 {
+		f.wait(20 * time.Second) // the target is slowed down, the proxy is not benched
 		f.use(pool.ClassBlockedHard)
+		f.wait(20 * time.Second)
 		f.use(pool.ClassTamper)
+		f.wait(20 * time.Second)
 		f.use(pool.ClassOK)
 	}
+	f.wait(20 * time.Second)
 	if v := f.view(ids[0]); v.Judge.State != pool.StatusActive || v.Judge.Earned < 2 {
 		t.Fatalf("%s with an earned cap of %d", v.Judge.State, v.Judge.Earned)
 	}
@@ -558,8 +587,8 @@ func removeWaitsForTheLease(t *testing.T, f *fixture) {
 }
 
 func notesCountOnce(t *testing.T, f *fixture) {
-	ids := f.add(spec(1))
-	g := f.use(pool.ClassOK)
+	ids := f.addTwo()
+	g := f.useFirst(pool.ClassOK)
 	note := func(seq int64, n pool.Note) store.NoteResult {
 		n.Key, n.Proxy, n.Target, n.Granted, n.Fence = g.Lease.Key, g.ID, g.Target, g.Lease.Granted, g.Lease.Fence
 		res, err := f.Note(f.ctx(), store.NoteParams{Pool: "p", Now: f.now, Worker: "w", Seq: seq, Notes: []pool.Note{n}})
@@ -579,8 +608,8 @@ func notesCountOnce(t *testing.T, f *fixture) {
 	if v := f.view(ids[0]); v.Ten.OK != 0 || v.Ten.Total != 1 || v.Judge.State == pool.StatusCooling {
 		t.Fatalf("a ban: %+v, %s", v.Ten, v.Judge.State)
 	}
-	f.refused(pool.AcquireParams{}, pool.ReasonPairCooling)
-	f.lease(pool.AcquireParams{Target: "other.example"})
+	f.refused(first, pool.ReasonPairCooling)
+	f.lease(pool.AcquireParams{Target: "other.example", Select: first.Select})
 }
 
 func failuresAreKept(t *testing.T, f *fixture) {
