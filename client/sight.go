@@ -37,11 +37,24 @@ type Votes struct {
 	Failed int `json:"failed"`
 }
 
+// Outage is a time in which a target itself was at fault.
+type Outage struct {
+	From    time.Time  `json:"from"`
+	To      *time.Time `json:"to"` // nil = it lasts
+	Verdict string     `json:"verdict"`
+}
+
 // Target is a site's record.
 type Target struct {
 	Target          string           `json:"target"`
 	Pool            string           `json:"pool"`
 	Verdict         string           `json:"verdict"`
+	VerdictSince    *time.Time       `json:"verdict_since"`
+	NextProbeAt     *time.Time       `json:"next_probe_at"` // while only probes may start
+	Outages         []Outage         `json:"outages"`       // the last four, newest first
+	Limit           int              `json:"limit"`         // most requests at once
+	StartGapMS      int64            `json:"start_gap_ms"`  // least time between two starts
+	CeilingRPS      *float64         `json:"ceiling_rps"`   // starts a second that went well before the last rate limit
 	Votes           Votes            `json:"votes"`
 	InFlight        int              `json:"in_flight"`
 	ReuseIntervalMS int64            `json:"reuse_interval_ms"`
@@ -75,6 +88,8 @@ func (c *Client) Target(ctx context.Context, pool, name string) (*Target, error)
 // TargetPolicy is what differs for a target; nil = the pool's value.
 type TargetPolicy struct {
 	ReuseIntervalMS *int64 `json:"reuse_interval_ms"`
+	MinGapMS        *int64 `json:"min_gap_ms"`      // least time between two starts
+	MaxConcurrency  *int   `json:"max_concurrency"` // most requests at once
 }
 
 // PutTarget sets what differs for a target.

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -94,7 +93,7 @@ func policyOf(p *pool.Policy) map[string]any {
 		switch f.Kind {
 		case "duration":
 			of[name][f.Setting+"_ms"] = durationMS(value)
-		case "money":
+		case "money", "number":
 			of[name][f.Setting] = json.RawMessage(value)
 		default:
 			of[name][f.Setting] = value
@@ -335,6 +334,12 @@ type targetBody struct {
 	Target          string           `json:"target"`
 	Pool            string           `json:"pool"`
 	Verdict         string           `json:"verdict"`
+	VerdictSince    timestamp        `json:"verdict_since"`
+	NextProbeAt     timestamp        `json:"next_probe_at"`
+	Outages         []outageBody     `json:"outages"`
+	Limit           int              `json:"limit"`
+	StartGapMS      int64            `json:"start_gap_ms"`
+	CeilingRPS      *float64         `json:"ceiling_rps"`
 	Holds           []slotBody       `json:"holds"`
 	Votes           voteBody         `json:"votes"`
 	InFlight        int              `json:"in_flight"`
@@ -356,16 +361,6 @@ func classesOf(counts *[pool.NumClasses]int64) map[string]int64 {
 		}
 	}
 	return out
-}
-
-// targetOf shows a target. Its verdict is healthy as long as nothing judges it.
-func targetOf(poolName string, v *pool.TargetView, at store.Moment) targetBody {
-	return targetBody{
-		Target: v.Name, Pool: poolName, Verdict: "healthy", Holds: []slotBody{}, Votes: voteBody{v.Votes.OK, v.Votes.Failed}, InFlight: v.InFlight,
-		ReuseIntervalMS: v.Reuse.Milliseconds(), Resting: map[string]int{"reuse_interval": v.Resting[0], "pair_cooling": v.Resting[1]},
-		Requests: v.Spend.Total.Requests, Bytes: v.Spend.Total.Bytes, Money: moneyOf(&v.Spend, at.Calendar, &v.Windows, at.Now, 0),
-		Windows: windowsOf(&v.Windows, at.Now, at.Day), Classes: classesOf(&v.Classes), LastUsedAt: stamp(v.LastUsed),
-	}
 }
 
 func (s *Server) targets(r *http.Request) ([]targetBody, error) {
@@ -416,6 +411,8 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 	}
 	var body struct {
 		ReuseIntervalMS *int64 `json:"reuse_interval_ms"`
+		MinGapMS        *int64 `json:"min_gap_ms"`
+		MaxConcurrency  *int64 `json:"max_concurrency"`
 	}
 	if err := decode(w, r, maxBody, &body); err != nil {
 		return err
@@ -424,12 +421,18 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	value := ""
-	if body.ReuseIntervalMS != nil {
-		value = fmt.Sprintf("%dms", *body.ReuseIntervalMS)
+	setting := func(v *int64, unit string) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatInt(*v, 10) + unit
 	}
 	poolName := poolOf(r.URL.Query())
-	applied, err := s.k.Override(r.Context(), poolName, config.Settings{"targets." + name + ".reuse_interval": value})
+	applied, err := s.k.Override(r.Context(), poolName, config.Settings{
+		"targets." + name + ".reuse_interval":  setting(body.ReuseIntervalMS, "ms"),
+		"targets." + name + ".min_gap":         setting(body.MinGapMS, "ms"),
+		"targets." + name + ".max_concurrency": setting(body.MaxConcurrency, ""),
+	})
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func failuresOf(pool string, list []store.FailureRow) []failureBody {
 	for _, f := range list {
 		b := failureBody{
 			ID: f.N, At: stamp(f.At), Pool: pool, Worker: f.Worker, Target: f.Target, Proxy: f.Proxy, Lease: f.Lease, Class: f.Class.String(),
-			Fault: f.Class.Effect().Fault.String(), Phase: f.Phase, Error: f.Error, Status: f.Status, ElapsedMS: f.Elapsed.Milliseconds(),
+			Fault: f.Fault.String(), Phase: f.Phase, Error: f.Error, Status: f.Status, ElapsedMS: f.Elapsed.Milliseconds(),
 			Attempt: f.Request.Attempt, Request: requestOf(f.Request), Final: f.Final, Reason: f.Reason, Attempts: f.Attempts,
 			WaitedMS: f.Waited.Milliseconds(),
 		}

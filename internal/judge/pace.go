@@ -41,6 +41,9 @@ func setPace(c *pool.Case, a *pool.Assessment, e pool.Effect) {
 	switch {
 	case e.Target == pool.Plus:
 		p.Seen.OK++
+		if c.Lease.Fresh {
+			p.Seen.FreshOK++
+		}
 		learnLatency(c, p)
 	case e.Target != pool.Minus:
 		return
@@ -48,6 +51,9 @@ func setPace(c *pool.Case, a *pool.Assessment, e pool.Effect) {
 		p.Seen.Failed++
 		if c.Outcome.Class == pool.ClassRateLimited {
 			p.Seen.Rated++
+			if c.Lease.Fresh {
+				p.Seen.FreshRated++
+			}
 			holdAll(c, p)
 		}
 		if by := cutBy(a); by < 1 {
@@ -106,12 +112,16 @@ func cut(c *pool.Case, a *pool.Assessment, by float32) {
 	if p.Limit == 0 {
 		p.Limit = float32(c.Policy.Pacing.Start)
 	}
-	all := pool.Outcomes{OK: p.Seen.OK + p.Before.OK, Failed: p.Seen.Failed + p.Before.Failed, Rated: p.Seen.Rated + p.Before.Rated}
-	p.CutFrom, p.CutN, p.CutAt = p.Limit, c.LastLease, c.Now
-	p.Limit = max(1, p.Limit*by)
-	if 2*all.Rated >= all.Failed && all.Rated > 0 {
+	all := p.Seen.Plus(p.Before)
+	p.CutN, p.CutAt = c.LastLease, c.Now
+	switch rated := 2*all.Rated >= all.Failed && all.Rated > 0; {
+	case rated && perAddress(all) && a.ReuseSteps < maxReuseSteps:
+		a.ReuseSteps, a.ReuseAt = a.ReuseSteps+1, c.Now
+	case rated:
+		p.CutFrom, p.Limit = p.Limit, max(1, p.Limit*by)
 		setCeiling(c, p, all)
-	} else {
+	default:
+		p.CutFrom, p.Limit = p.Limit, max(1, p.Limit*by)
 		p.Gap = min(gapMost, max(p.Gap, p.Step, 1)*gapGrow)
 	}
 	newWindow(p, c.Now)
@@ -119,6 +129,14 @@ func cut(c *pool.Case, a *pool.Assessment, by float32) {
 	setStep(p)
 	a.Version++
 }
+
+// perAddress says whether the target limits addresses rather than everybody:
+// those that had rested from it are served. Then each has to rest longer.
+func perAddress(all pool.Outcomes) bool {
+	return all.FreshRated == 0 && all.FreshOK >= minFresh
+}
+
+const minFresh = 3
 
 // setCeiling remembers how many a second went well when the target said "too many".
 func setCeiling(c *pool.Case, p *pool.Pace, all pool.Outcomes) {

@@ -45,6 +45,5 @@ func promoted(c *pool.Case, r *pool.Ruling) bool {
 	if n < promoteLeast || WilsonHigh(ok, n, wilson95) >= promoteBelow {
 		return false
 	}
-	r.Doubt = pool.Doubt{}
 	return true
 }

@@ -20,6 +20,7 @@ func Rule(c *pool.Case, r *pool.Ruling) {
 		r.DropSession = c.Proxy.Spec.Exit == pool.ExitTemplate && endsChild(c.Outcome.Class, effect)
 	}
 	r.Vote = vote(effect)
+	r.Fault = blamed(c, r, effect)
 	r.Quality = quality(c, r.Counts)
 }
 

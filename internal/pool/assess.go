@@ -9,7 +9,7 @@ func (s *State) testify(c *Case, pair *Pair, w *Worker) {
 	c.Held = s.held(c.Group)
 	epoch := epochOf(s.now)
 	if c.Proxy.Spec.Exit == ExitStatic {
-		c.Ballot = pair == nil || pair.Epoch != epoch
+		c.Ballot = pair == nil || pair.Epoch != epoch || !pair.Failed && c.Outcome.Class.Effect().Target == Minus
 		c.NewVoter = pair == nil || pair.Epoch == 0 || epochEnd(pair.Epoch) <= t.Judge.Run.Since
 	} else {
 		c.Ballot = t.Votes.Epoch != epoch || t.Votes.ByLease < maxLeaseVotes
@@ -56,6 +56,11 @@ func (s *State) assess(t *Target, r *Ruling) {
 	}
 	if r.Void {
 		s.void(t)
+		fault := FaultTarget
+		if t.Judge.Verdict == VerdictBlock {
+			fault = FaultBlock
+		}
+		s.changed.finding(Finding{Target: t.Name, Since: t.Judge.Out[0].From.Add(-onsetSlack), Fault: fault})
 	}
 }
 
@@ -98,6 +103,9 @@ func (s *State) void(t *Target) {
 // or that it works.
 func (s *State) blame(lease *Lease, p *Proxy, w *Worker, o *Outcome, before *Judgement, r *Ruling) {
 	if r.ChangeDoubt {
+		if r.Fault == FaultProxy && r.Doubt.Target[1] != 0 && (p.Doubt == nil || p.Doubt.Target[1] != r.Doubt.Target[1]) {
+			s.changed.finding(Finding{Proxy: p.ID.String(), Since: r.Doubt.At[1], Fault: FaultProxy})
+		}
 		s.setDoubt(p, r.Doubt)
 	}
 	if r.Promoted {

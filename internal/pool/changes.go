@@ -26,6 +26,7 @@ type Changes struct {
 	workers      []*Worker
 	sessions     []*Session
 	failures     []Failure
+	findings     []Finding
 
 	removed         []uint32
 	droppedTargets  []uint32
@@ -133,6 +134,33 @@ func (c *Changes) droppedSession(x *Session) {
 	}
 }
 
+// Finding rewrites whose fault earlier failures were, once it is known: those of
+// a proxy, or on a target, since a time, that were doubtful.
+type Finding struct {
+	Proxy, Target string // one of them is set
+	Since         Time
+	Fault         Fault
+}
+
+// Rewrites says whether a finding speaks of a failure.
+func (f *Finding) Rewrites(x *Failure) bool {
+	if x.At < f.Since || f.Proxy != "" && x.Proxy != f.Proxy || f.Target != "" && x.Target != f.Target {
+		return false
+	}
+	return x.Class.Doubtful() && !x.Final
+}
+
+// Doubtful says whether a class leaves open whose fault it is: the proxy's or the target's.
+func (c Class) Doubtful() bool {
+	return c.Effect().Fault == FaultUnsure && c != ClassSuspectSoft || c == ClassPlainDenied
+}
+
+func (c *Changes) finding(f Finding) {
+	if c != nil {
+		c.findings = append(c.findings, f)
+	}
+}
+
 func (c *Changes) failure(f Failure) {
 	if c != nil {
 		c.failures = append(c.failures, f)
@@ -157,6 +185,7 @@ type Sink interface {
 	PutSession(x *Session) error
 	PutLease(l *Lease) error // live, or ended
 	PutFailure(f *Failure) error
+	PutFinding(f *Finding) error // after the failures of the same batch
 }
 
 // Parts says which parts of a proxy's record changed.
@@ -199,6 +228,9 @@ func (s *State) takeRecords(c *Changes, sink Sink) error {
 		func() error { return each(c.forgotten, sink.Forget) },
 		func() error {
 			return each(c.failures, func(f Failure) error { return sink.PutFailure(&f) })
+		},
+		func() error {
+			return each(c.findings, func(f Finding) error { return sink.PutFinding(&f) })
 		},
 	)
 }
@@ -286,7 +318,7 @@ func (c *Changes) reset() {
 	*c = Changes{
 		proxies: c.proxies[:0], pairs: c.pairs[:0], droppedPairs: c.droppedPairs[:0], leases: c.leases[:0],
 		forgotten: c.forgotten[:0], targets: c.targets[:0], groups: c.groups[:0],
-		workers: c.workers[:0], sessions: c.sessions[:0], failures: c.failures[:0], removed: c.removed[:0],
+		workers: c.workers[:0], sessions: c.sessions[:0], failures: c.failures[:0], findings: c.findings[:0], removed: c.removed[:0],
 		droppedTargets: c.droppedTargets[:0], droppedWorkers: c.droppedWorkers[:0], droppedSessions: c.droppedSessions[:0],
 	}
 }
@@ -296,7 +328,7 @@ func (s *State) Changed() bool {
 	c := s.changed
 	return c != nil && (len(c.proxies) > 0 || len(c.pairs) > 0 || len(c.droppedPairs) > 0 || len(c.leases) > 0 ||
 		len(c.forgotten) > 0 || len(c.targets) > 0 || len(c.groups) > 0 || len(c.workers) > 0 ||
-		len(c.sessions) > 0 || len(c.failures) > 0 || len(c.removed) > 0 || len(c.droppedTargets) > 0 ||
+		len(c.sessions) > 0 || len(c.failures) > 0 || len(c.findings) > 0 || len(c.removed) > 0 || len(c.droppedTargets) > 0 ||
 		len(c.droppedWorkers) > 0 || len(c.droppedSessions) > 0)
 }
 

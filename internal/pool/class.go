@@ -75,6 +75,16 @@ var faultNames = [...]string{
 // String gives the wire name.
 func (f Fault) String() string { return faultNames[f] }
 
+// ParseFault reads a wire name.
+func ParseFault(s string) (Fault, error) {
+	for i, name := range faultNames {
+		if s == name {
+			return Fault(i), nil
+		}
+	}
+	return FaultNone, fmt.Errorf("fault %q is not known", s)
+}
+
 // Effect is what a class does to proxy, pair and target.
 type Effect struct {
 	Global, Pair, Target Sign

@@ -50,6 +50,7 @@ func (k *kept) PutWorker(w *pool.Worker) error      { k.workers[w.Number()] = *w
 func (k *kept) PutSession(x *pool.Session) error    { k.sessions[x.Key] = *x; return nil }
 func (k *kept) PutLease(l *pool.Lease) error        { k.leases[l.N] = *l; return nil }
 func (k *kept) PutFailure(*pool.Failure) error      { return nil }
+func (k *kept) PutFinding(*pool.Finding) error      { return nil }
 func (k *kept) PutPair(name pool.PairName, p *pool.Pair) error {
 	c := *p
 	if p.Charge != nil {

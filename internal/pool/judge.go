@@ -64,6 +64,8 @@ type Ruling struct {
 	// whose fault the burst of them is.
 	Trouble bool
 	Guard   Guard
+	// Fault is whose fault the outcome is, by what is known now.
+	Fault Fault
 	// DropSession ends the session: a template's child that failed is never used again.
 	DropSession bool
 }

@@ -173,6 +173,7 @@ type Failure struct {
 	Proxy    string // proxy id, or "" where none was involved
 	Lease    string // first eight characters
 	Class    Class
+	Fault    Fault
 	Phase    string
 	Error    string
 	Status   int

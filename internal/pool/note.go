@@ -133,4 +133,7 @@ func (s *State) dropChild(key Key, p *Proxy) {
 }
 
 // AddFailure keeps a failure that no lease carried.
-func (s *State) AddFailure(f Failure) { s.changed.failure(f) }
+func (s *State) AddFailure(f Failure) {
+	f.Fault = f.Class.Effect().Fault
+	s.changed.failure(f)
+}

@@ -268,7 +268,7 @@ func (s *State) rule(lease *Lease, kind EndKind, o *Outcome, p *Proxy, t *Target
 		s.vote(t, p, r.Vote < 0)
 	}
 	s.blame(lease, p, w, o, &before, r)
-	s.recordFailure(lease, o, p, t, w)
+	s.recordFailure(lease, o, p, t, w, r.Fault)
 	return r.DropSession
 }
 
@@ -332,7 +332,7 @@ func (s *State) countBand(b Band, v Verity) {
 }
 
 // recordFailure keeps the trace of a failed attempt.
-func (s *State) recordFailure(lease *Lease, o *Outcome, p *Proxy, t *Target, w *Worker) {
+func (s *State) recordFailure(lease *Lease, o *Outcome, p *Proxy, t *Target, w *Worker, fault Fault) {
 	switch o.Class {
 	case ClassNone, ClassOK, ClassTargetAnswer, ClassTunnelDone:
 		if !o.Final {
@@ -340,7 +340,7 @@ func (s *State) recordFailure(lease *Lease, o *Outcome, p *Proxy, t *Target, w *
 		}
 	}
 	s.changed.failure(Failure{
-		At: s.now, Worker: w.Name, Target: t.Name, Proxy: p.ID.String(), Lease: lease.Key.Short(), Class: o.Class,
+		At: s.now, Worker: w.Name, Target: t.Name, Proxy: p.ID.String(), Lease: lease.Key.Short(), Class: o.Class, Fault: fault,
 		Phase: o.Phase, Error: o.Error, Status: o.Status, Elapsed: o.Elapsed,
 		Request: lease.More.Request.or(o.Request), Final: o.Final,
 	})

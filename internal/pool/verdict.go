@@ -99,6 +99,13 @@ type Pace struct {
 // Outcomes are the outcomes of one window of a pace.
 type Outcomes struct {
 	OK, Failed, Rated uint16
+	// FreshOK and FreshRated are those of addresses that had rested from the target.
+	FreshOK, FreshRated uint16
+}
+
+// Plus adds two windows.
+func (o Outcomes) Plus(d Outcomes) Outcomes {
+	return Outcomes{o.OK + d.OK, o.Failed + d.Failed, o.Rated + d.Rated, o.FreshOK + d.FreshOK, o.FreshRated + d.FreshRated}
 }
 
 // N is how many there were.

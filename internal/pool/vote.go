@@ -10,7 +10,8 @@ func epochOf(t Time) uint32 { return uint32(t / epochLength) }
 
 func epochEnd(epoch uint32) Time { return (Time(epoch) + 1) * epochLength }
 
-// vote counts the first attributable outcome of a voter in this epoch.
+// vote counts the first success and the first failure of a voter in this epoch: a
+// target that fails in the middle of one is not hidden by what went well before.
 func (s *State) vote(t *Target, p *Proxy, failed bool) {
 	epoch := epochOf(s.now)
 	if t.Votes.Epoch != epoch {
@@ -26,6 +27,11 @@ func (s *State) vote(t *Target, p *Proxy, failed bool) {
 	place := s.newPair(t, p.n)
 	pair := &t.slab[place]
 	if pair.Epoch == epoch {
+		if failed && !pair.Failed { // it changed its mind: the first failure counts beside the first success
+			pair.Failed = true
+			t.Votes.Failed++
+			s.changed.pair(t, place)
+		}
 		return
 	}
 	pair.Epoch, pair.Failed = epoch, failed

@@ -103,9 +103,10 @@ func scanFloor(conn *sqlite.Conn, q store.FailureQuery) (f failureFloor, err err
 func failureRow(stmt *sqlite.Stmt) store.FailureRow {
 	text, num := stmt.GetText, stmt.GetInt64
 	class, _ := pool.ParseClass(text("class"))
+	fault, _ := pool.ParseFault(text("fault"))
 	row := store.FailureRow{N: num("n"), Failure: pool.Failure{
 		At: pool.Time(num("at")), Worker: text("worker"), Target: text("target"), Proxy: text("proxy"), Lease: text("lease"),
-		Class: class, Phase: text("phase"), Error: text("error"), Status: int(num("status")),
+		Class: class, Fault: fault, Phase: text("phase"), Error: text("error"), Status: int(num("status")),
 		Elapsed: millis(num("elapsed")), Final: num("final") != 0, Reason: text("reason"), Waited: millis(num("waited")),
 		Request: pool.Request{
 			Fingerprint: text("fingerprint"), URL: text("url"), Method: text("method"), Attempt: int(num("attempt")),

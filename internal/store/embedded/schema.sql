@@ -92,7 +92,7 @@ CREATE TABLE lease ( -- live ones, and for two minutes those that ended
 
 CREATE TABLE failure (
   n INTEGER PRIMARY KEY AUTOINCREMENT, pool TEXT NOT NULL, at INTEGER NOT NULL, worker TEXT NOT NULL,
-  target TEXT NOT NULL, proxy TEXT NOT NULL, lease TEXT NOT NULL, class TEXT NOT NULL, phase TEXT NOT NULL,
+  target TEXT NOT NULL, proxy TEXT NOT NULL, lease TEXT NOT NULL, class TEXT NOT NULL, fault TEXT NOT NULL, phase TEXT NOT NULL,
   error TEXT NOT NULL, status INTEGER NOT NULL, elapsed INTEGER NOT NULL, fingerprint TEXT NOT NULL,
   url TEXT NOT NULL, method TEXT NOT NULL, attempt INTEGER NOT NULL, final INTEGER NOT NULL,
   reason TEXT NOT NULL, attempts TEXT NOT NULL, waited INTEGER NOT NULL

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ type sink struct {
 	putProxy, putUse, putJudge, endLease    *sqlite.Stmt
 	putPair, putTarget, putGroup, putWorker *sqlite.Stmt
 	putSession, putLease, putFail           *sqlite.Stmt
-	putTotal                                *sqlite.Stmt
+	putTotal, putFinding                    *sqlite.Stmt
 	dropProxy, dropUse, dropJudge           *sqlite.Stmt
 	dropPair, dropTarget, dropWorker        *sqlite.Stmt
 	dropSession, forget                     *sqlite.Stmt
@@ -47,8 +48,10 @@ func newSink(db *sqlite.Conn) (*sink, error) {
 		{&s.putWorker, upsert("worker", 12)},
 		{&s.putSession, upsert("session", 7)},
 		{&s.putLease, upsert("lease", 29)},
-		{&s.putFail, `INSERT INTO failure (pool, at, worker, target, proxy, lease, class, phase, error, status, elapsed,
-			fingerprint, url, method, attempt, final, reason, attempts, waited) VALUES (` + marks(19) + `)`},
+		{&s.putFail, `INSERT INTO failure (pool, at, worker, target, proxy, lease, class, fault, phase, error, status, elapsed,
+			fingerprint, url, method, attempt, final, reason, attempts, waited) VALUES (` + marks(20) + `)`},
+		{&s.putFinding, `UPDATE failure SET fault = ?5 WHERE n > (SELECT coalesce(max(n), 0) - ` + strconv.Itoa(findingReach) + ` FROM failure)
+			AND pool = ?1 AND at >= ?4 AND final = 0 AND (?2 = '' OR proxy = ?2) AND (?3 = '' OR target = ?3) AND class IN (` + doubtful() + `)`},
 		{&s.putTotal, upsert("pool_total", 5)},
 		{&s.dropProxy, "DELETE FROM proxy WHERE n = ?"},
 		{&s.dropUse, "DELETE FROM proxy_use WHERE n = ?"},
@@ -311,9 +314,27 @@ func (s *sink) PutFailure(f *pool.Failure) error {
 		return err
 	}
 	r := &row{stmt: s.putFail}
-	return r.text(s.name).int(int64(f.At)).text(f.Worker, f.Target, f.Proxy, f.Lease, f.Class.String(), f.Phase, f.Error).
+	return r.text(s.name).int(int64(f.At)).text(f.Worker, f.Target, f.Proxy, f.Lease, f.Class.String(), f.Fault.String(), f.Phase, f.Error).
 		int(int64(f.Status), f.Elapsed.Milliseconds()).text(f.Request.Fingerprint, f.Request.URL, f.Request.Method).
 		int(int64(f.Request.Attempt), bit(f.Final)).text(f.Reason, string(attempts)).int(f.Waited.Milliseconds()).run()
+}
+
+// findingReach is how many of the newest failures a finding looks at.
+const findingReach = 100_000
+
+func (s *sink) PutFinding(f *pool.Finding) error {
+	return (&row{stmt: s.putFinding}).text(s.name, f.Proxy, f.Target).int(int64(f.Since)).text(f.Fault.String()).run()
+}
+
+// doubtful lists the classes that a finding rewrites.
+func doubtful() string {
+	var list []string
+	for c := range pool.NumClasses {
+		if c.Doubtful() {
+			list = append(list, "'"+c.String()+"'")
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 func (s *sink) RemoveProxy(n uint32) error {
