@@ -68,6 +68,7 @@ func (s *State) Acquire(now Time, a AcquireParams, rng *rand.Rand) (AcquireResul
 			return s.again(c, &a)
 		}
 	}
+	s.avoidSent(&a)
 	t := s.target(a.Target)
 	t.LastUsed = s.now
 	s.wakePairs(t)

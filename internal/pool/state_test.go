@@ -127,6 +127,7 @@ func (m *machine) Acquire(t *rapid.T) {
 		a.LeastBad = true
 	}
 	before := m.snapshot()
+	sess, _ := m.st.Session(a.Session)
 	res, err := m.st.Acquire(m.time(), a, m.rng)
 	m.lapse()
 	if err != nil {
@@ -142,6 +143,7 @@ func (m *machine) Acquire(t *rapid.T) {
 	}
 	for _, g := range res.Grants {
 		m.granted(t, &g, &a, before)
+		m.checkSent(t, &sess, &g)
 	}
 }
 
@@ -614,7 +616,7 @@ func TestStateMachine(t *testing.T) {
 		m := newMachine(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.Check, "acquire": m.Acquire, "acquire2": m.Acquire, "acquire3": m.Acquire, "report": m.Report, "report2": m.Report,
-			"release": m.Release, "revoke": m.Revoke, "report ended": m.ReportEnded, "heartbeat": m.Heartbeat,
+			"release": m.Release, "revoke": m.Revoke, "revoke many": m.RevokeMany, "move session": m.MoveSession, "release group": m.ReleaseGroup, "report ended": m.ReportEnded, "heartbeat": m.Heartbeat,
 			"heartbeat ended": m.HeartbeatEnded, "note": m.Note, "wait": m.Wait, "wait2": m.Wait, "wait long": m.WaitLong,
 			"clock back": m.ClockBack, "reclaim": m.Reclaim, "sweep": m.Sweep, "patch": m.Patch, "remove": m.Remove, "add": m.Add, "crash": m.Crash,
 		})

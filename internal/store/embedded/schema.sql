@@ -66,7 +66,7 @@ CREATE TABLE worker (
 
 CREATE TABLE session (
   pool INTEGER, key TEXT, proxy INTEGER NOT NULL, proxy_id TEXT NOT NULL, child TEXT NOT NULL,
-  last_used INTEGER NOT NULL, gone INTEGER NOT NULL,
+  last_used INTEGER NOT NULL, gone INTEGER NOT NULL, -- 1: its proxy or child is not to be used again, 2: by an operator's order
   PRIMARY KEY (pool, key)
 ) WITHOUT ROWID;
 
