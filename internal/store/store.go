@@ -44,6 +44,8 @@ type Store interface {
 	Pools
 	Views
 	Records
+	Hand
+	Audits
 
 	// Close flushes and releases the store. It is safe to call twice.
 	Close() error

@@ -91,3 +91,12 @@ CREATE TABLE failure (
 CREATE TABLE token (
   name TEXT PRIMARY KEY, role TEXT NOT NULL, hash BLOB NOT NULL, created INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+CREATE TABLE audit ( -- what operators did; 90 days or 100,000
+  n INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,
+  who TEXT NOT NULL,    -- the token's name, empty without tokens
+  peer TEXT NOT NULL,   -- the caller's address
+  act TEXT NOT NULL, pool TEXT NOT NULL, what TEXT NOT NULL,
+  count INTEGER NOT NULL, -- how many records it touched
+  result TEXT NOT NULL
+);

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"testing"
@@ -25,7 +26,8 @@ type Opened struct {
 // Run runs the suite. open gives an empty store for each test.
 func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, *fixture){
+	tests := maps.Clone(handTests)
+	maps.Copy(tests, map[string]func(*testing.T, *fixture){
 		"AcquireReportOnce":         acquireReportOnce,
 		"AcquireIsIdempotent":       acquireIsIdempotent,
 		"UnknownPool":               unknownPool,
@@ -49,7 +51,8 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"PolicyVersions":            policyVersions,
 		"SurvivesReopening":         survivesReopening,
 		"ExclusiveUnderConcurrency": exclusiveUnderConcurrency,
-	} {
+	})
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			opened := open(t)
 			f := &fixture{
