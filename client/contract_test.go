@@ -127,7 +127,7 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 			return []any{list, cursor}, err
 		},
 		"patchProxies": func(ctx context.Context, c *client.Client) (any, error) {
-			return c.PatchProxies(ctx, filter, patch, true)
+			return c.PatchProxies(ctx, filter, patch, client.Bulk{DryRun: true})
 		},
 		"importProxies": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.Import(ctx, strings.NewReader("192.0.2.1:80\n"), client.ImportOptions{
@@ -178,6 +178,29 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		"applyConfig": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.ApplyConfig(ctx, strings.NewReader("pools: {}"), true)
 		},
+		"deleteProxies": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.DeleteProxies(ctx, filter, client.Bulk{DryRun: true, All: true})
+		},
+		"revokeLeases": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.RevokeLeases(ctx, client.LeaseFilter{
+				Pool: "p", Lease: leaseID[:8], Worker: "w", Proxy: proxyID, Target: "t", Session: "s",
+			}, client.Bulk{DryRun: true})
+		},
+		"releaseGroup": func(ctx context.Context, c *client.Client) (any, error) { return c.ReleaseGroup(ctx, "p", "acme/2") },
+		"listSessions": func(ctx context.Context, c *client.Client) (any, error) {
+			list, cursor, err := c.Sessions(ctx, client.SessionFilter{Pool: "p", Proxy: proxyID, Limit: 5, Cursor: "c"})
+			return []any{list, cursor}, err
+		},
+		"moveSession": func(ctx context.Context, c *client.Client) (any, error) { return c.MoveSession(ctx, "p", "cart/17") },
+		"listAudit": func(ctx context.Context, c *client.Client) (any, error) {
+			list, cursor, err := c.Audit(ctx, client.AuditFilter{Act: "proxies.patch", Who: "ops", Since: at, Limit: 5, Cursor: "c"})
+			return []any{list, cursor}, err
+		},
+		"backupStore": func(ctx context.Context, c *client.Client) (any, error) {
+			_, err := c.Backup(ctx, io.Discard)
+			return nil, err
+		},
+		"doctor":  func(ctx context.Context, c *client.Client) (any, error) { return c.Doctor(ctx) },
 		"health":  func(ctx context.Context, c *client.Client) (any, error) { return nil, c.Health(ctx) },
 		"ready":   func(ctx context.Context, c *client.Client) (any, error) { return nil, c.Ready(ctx) },
 		"openAPI": func(ctx context.Context, c *client.Client) (any, error) { return c.OpenAPI(ctx) },
@@ -260,7 +283,9 @@ func models() map[string]any {
 		"Pool": client.Pool{}, "TargetPolicy": client.TargetPolicy{}, "PoolConfig": client.PoolConfig{}, "Change": client.Change{},
 		"PolicyApplied": client.Applied{}, "Group": client.Group{}, "Votes": client.Votes{}, "Target": client.Target{},
 		"Worker": client.Worker{}, "Session": client.Session{}, "Failure": client.Failure{}, "FinalFailure": client.FinalFailure{},
-		"CreatedToken": client.Token{}, "Problem": client.Problem{},
+		"CreatedToken": client.Token{}, "ProxyBrief": client.ProxyBrief{}, "PatchAnswer": client.Matched{},
+		"RevokeAnswer": client.Revoked{}, "GroupReleased": client.GroupReleased{}, "AuditRecord": client.AuditRecord{},
+		"Check": client.Check{}, "Doctor": client.Doctor{}, "Problem": client.Problem{},
 	}
 }
 
@@ -335,6 +360,10 @@ func TestExamplesAreReadWhole(t *testing.T) {
 		"putTarget": reflect.TypeFor[client.Applied](), "getSession": reflect.TypeFor[client.Session](),
 		"listFailures": list("failures", client.Failure{}), "listTokens": list("tokens", client.Token{}),
 		"createToken": reflect.TypeFor[client.Token](), "applyConfig": reflect.TypeFor[client.Applied](),
+		"patchProxies": reflect.TypeFor[client.Matched](), "deleteProxies": reflect.TypeFor[client.Matched](),
+		"revokeLeases": reflect.TypeFor[client.Revoked](), "releaseGroup": reflect.TypeFor[client.GroupReleased](),
+		"listSessions": list("sessions", client.Session{}), "moveSession": reflect.TypeFor[client.Session](),
+		"listAudit": list("audit", client.AuditRecord{}), "doctor": reflect.TypeFor[client.Doctor](),
 		"getConfig": reflect.TypeFor[struct {
 			Pools map[string]client.PoolConfig `json:"pools"`
 		}](),
@@ -378,7 +407,7 @@ func TestSlugsAreTheContractsProblemTypes(t *testing.T) {
 	}
 	got := []string{
 		client.NoProxy, client.StoreUnavailable, client.RequestEnded, client.RequestConflict, client.Conflict, client.InvalidRequest,
-		client.UnknownLease, client.UnknownProxy, client.UnknownPool, client.UnknownTarget, client.UnknownSession, client.UnknownToken,
+		client.UnknownLease, client.UnknownProxy, client.UnknownPool, client.UnknownTarget, client.UnknownSession, client.UnknownToken, client.UnknownGroup,
 		client.Unauthorized, client.Forbidden, client.MisdirectedHost, client.CrossOrigin, client.NotFound, client.MethodNotAllowed,
 		client.TooLarge, client.UnsupportedMediaType, client.Timeout, client.Internal,
 	}

@@ -261,18 +261,6 @@ func (c *Client) PatchProxy(ctx context.Context, pool, id string, p ProxyPatch) 
 	}, nil)
 }
 
-// PatchProxies changes all that the filter takes, and tells how many; with dry
-// it only counts. Sort, Limit and Cursor of the filter mean nothing here.
-func (c *Client) PatchProxies(ctx context.Context, f ProxyFilter, p ProxyPatch, dry bool) (int, error) {
-	q := f.query()
-	if dry {
-		q.Set("dry_run", "true")
-	}
-	var out struct{ Matched int }
-	err := c.do(ctx, call{name: "change proxies", method: http.MethodPatch, path: []string{"v1", "proxies"}, query: q, body: p}, &out)
-	return out.Matched, err
-}
-
 // DeleteProxy drains a proxy; it is gone when its last lease ends.
 func (c *Client) DeleteProxy(ctx context.Context, pool, id string) error {
 	return c.do(ctx, call{name: "remove a proxy", method: http.MethodDelete, path: proxyPath(id), query: params("pool", pool)}, nil)

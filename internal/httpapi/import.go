@@ -36,6 +36,7 @@ func (s *Server) importProxies(w http.ResponseWriter, r *http.Request) error {
 	req.Body = http.MaxBytesReader(w, r.Body, maxImport)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a long list may take its time
 	res, err := s.k.Import(r.Context(), req)
+	actOf(r).count = res.Accepted + res.Updated
 	if err != nil {
 		return err
 	}

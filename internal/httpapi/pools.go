@@ -215,9 +215,11 @@ func (s *Server) putPool(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	name := r.PathValue("pool")
-	if _, err := s.k.Override(r.Context(), name, settings); err != nil {
+	applied, err := s.k.Override(r.Context(), name, settings)
+	if err != nil {
 		return err
 	}
+	actOf(r).tell(applied.Changes)
 	info, err := s.store.Pool(r.Context(), name)
 	if err != nil {
 		return err
@@ -282,6 +284,7 @@ func (s *Server) putConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return configProblem(err)
 	}
+	actOf(r).tell(applied.Changes)
 	return writeJSON(w, http.StatusOK, appliedOf(&applied, dry))
 }
 
@@ -412,5 +415,6 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	actOf(r).tell(applied.Changes)
 	return writeJSON(w, http.StatusOK, appliedOf(&applied, false))
 }

@@ -46,6 +46,7 @@ var titles = map[string]string{
 	"unknown-target":         "The target is not known",
 	"unknown-session":        "The session is not known",
 	"unknown-token":          "The token is not known",
+	"unknown-group":          "The group is not known",
 	"unauthorized":           "Who asks is not known",
 	"forbidden":              "The role is not enough",
 	"misdirected-host":       "The host name is not ours",
@@ -93,6 +94,10 @@ func toProblem(err error) *problem {
 		return problemOf(http.StatusNotFound, "unknown-lease", "this is not a lease id of this daemon's store")
 	case errors.Is(err, store.ErrNoProxy):
 		return problemOf(http.StatusNotFound, "unknown-proxy", "the pool has no proxy of this id")
+	case errors.Is(err, store.ErrNoGroup):
+		return problemOf(http.StatusNotFound, "unknown-group", "the pool has no group of this name; GET /v1/groups lists them")
+	case errors.Is(err, store.ErrNoSession):
+		return problemOf(http.StatusNotFound, "unknown-session", "there is no session of this name")
 	case errors.Is(err, store.ErrNoPool):
 		return problemOf(http.StatusNotFound, "unknown-pool", "there is no pool of this name; PUT /v1/pools/NAME or an import makes one")
 	case errors.Is(err, store.ErrConflict):

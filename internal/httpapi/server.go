@@ -26,24 +26,27 @@ type Options struct {
 	// loopback names always are. Others are refused: a page in a browser could
 	// have made its own name point here (DNS rebinding).
 	Hosts []string
+	// Exposed says that the daemon listens to other machines.
+	Exposed bool
 }
 
 // Server is the API's handler.
 type Server struct {
-	k      *keeper.Keeper
-	store  store.Store
-	log    *slog.Logger
-	hosts  []string
-	tokens tokenList
-	mux    *http.ServeMux
-	cross  *http.CrossOriginProtection
-	panics atomic.Int64
+	k       *keeper.Keeper
+	store   store.Store
+	log     *slog.Logger
+	hosts   []string
+	exposed bool
+	tokens  tokenList
+	mux     *http.ServeMux
+	cross   *http.CrossOriginProtection
+	panics  atomic.Int64
 }
 
 // New makes the API's handler.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
-		k: o.Keeper, store: o.Keeper.Store(), log: o.Log, hosts: o.Hosts,
+		k: o.Keeper, store: o.Keeper.Store(), log: o.Log, hosts: o.Hosts, exposed: o.Exposed,
 		mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
 	}
 	if err := s.tokens.load(ctx, s.store); err != nil {
@@ -110,6 +113,12 @@ func (s *Server) routes() {
 		{"DELETE /v1/tokens/{name}", roleOperator, s.deleteToken},
 		{"GET /v1/config", roleViewer, s.getConfig},
 		{"PUT /v1/config", roleOperator, s.putConfig},
+		{"DELETE /v1/leases", roleOperator, s.revokeLeases},
+		{"DELETE /v1/proxies", roleOperator, s.deleteProxies},
+		{"POST /v1/groups/{group}/release", roleOperator, s.releaseGroup},
+		{"GET /v1/sessions", roleViewer, s.listSessions},
+		{"POST /v1/sessions/{id}/move", roleOperator, s.moveSession},
+		{"GET /v1/audit", roleViewer, s.listAudit},
 		{"GET /healthz", rolePublic, s.healthz},
 		{"GET /readyz", rolePublic, s.readyz},
 		{"GET /openapi.yaml", rolePublic, s.openapi},
@@ -124,7 +133,11 @@ func (s *Server) guard(need role, do func(http.ResponseWriter, *http.Request) er
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.identify(r, need)
 		if err == nil {
-			err = do(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
+			done := &act{}
+			err = do(w, r.WithContext(context.WithValue(context.WithValue(r.Context(), callerKey{}, who), actKey{}, done)))
+			if need == roleOperator && r.Method != http.MethodGet {
+				s.record(r, who, done, err)
+			}
 		}
 		if err != nil {
 			s.fail(w, r, err)
@@ -150,7 +163,7 @@ func (s *Server) identify(r *http.Request, need role) (caller, error) {
 	who := caller{role: roleOperator}
 	secret, given := bearer(r)
 	if given {
-		t, ok := s.tokens.find(secret)
+		t, ok := s.tokens.find(secret, s.store.Now())
 		if !ok {
 			return who, problemOf(http.StatusUnauthorized, "unauthorized", "this token is not known: make one with hostler token new")
 		}
