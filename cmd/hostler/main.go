@@ -39,12 +39,17 @@ type cli struct {
 	DemoWorker demoWorkerCmd `cmd:"" hidden:"" help:"A worker of the demo."`
 	Proxies    proxiesCmd    `cmd:"" help:"Bring proxies in, look at them, pause and remove them."`
 	Pools      poolsCmd      `cmd:"" help:"Show the pools and their numbers."`
-	Leases     leasesCmd     `cmd:"" help:"Show the live leases."`
+	Leases     leasesCmd     `cmd:"" help:"Show the live leases, and take them back."`
 	Workers    workersCmd    `cmd:"" help:"Show the workers."`
 	Targets    targetsCmd    `cmd:"" help:"Show the targets."`
 	Failures   failuresCmd   `cmd:"" help:"Show failed attempts and requests."`
 	Config     configCmd     `cmd:"" help:"Check, show and apply the policy."`
 	Tokens     tokenCmd      `cmd:"" name:"token" help:"Make, list and revoke API tokens."`
+	Groups     groupsCmd     `cmd:"" help:"Show the groups that share an account, and release them."`
+	Sessions   sessionsCmd   `cmd:"" help:"Show, move and end sessions."`
+	Audit      auditCmd      `cmd:"" help:"Show what operators did."`
+	Store      storeCmd      `cmd:"" help:"Check, back up, export and import the store."`
+	Doctor     doctorCmd     `cmd:"" help:"Look for what is wrong, and say what to do."`
 	Version    versionCmd    `cmd:"" help:"Show the version."`
 	Completion completionCmd `cmd:"" help:"Print a shell's completion script."`
 }

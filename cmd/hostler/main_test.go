@@ -22,6 +22,10 @@ func TestScripts(t *testing.T) {
 			"waitfor": waitFor,
 			"foreign": foreignStore,
 			"newer":   newerStore,
+			"lease":   takeLease,
+			"mode":    wantMode,
+			"damage":  damage,
+			"envfile": envFile,
 		},
 		Setup: func(e *testscript.Env) error {
 			port, err := freePort()

@@ -154,53 +154,6 @@ func (c *proxiesListCmd) Run(ctx context.Context, e *env) error {
 	return nil
 }
 
-// selection names proxies by id, or by a filter.
-type selection struct {
-	filterFlags
-	ID     []string `arg:"" optional:"" help:"Ids, or their first characters."`
-	DryRun bool     `help:"Only tell how many it would be."`
-}
-
-// change applies a change to what was selected.
-func (s *selection) change(ctx context.Context, e *env, patch client.ProxyPatch, done string) error {
-	api, err := e.client()
-	if err != nil {
-		return err
-	}
-	if len(s.ID) == 0 {
-		n, err := api.PatchProxies(ctx, s.filter(), patch, s.DryRun)
-		if err != nil {
-			return err
-		}
-		return e.changed(n, done, s.DryRun)
-	}
-	ids, err := e.resolve(ctx, api, s.Pool, s.ID)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if s.DryRun {
-			continue
-		}
-		if err := api.PatchProxy(ctx, s.Pool, id, patch); err != nil {
-			return err
-		}
-	}
-	return e.changed(len(ids), done, s.DryRun)
-}
-
-func (e *env) changed(n int, done string, dry bool) error {
-	if e.cli.JSON {
-		return e.printJSON(map[string]any{"matched": n, "dry_run": dry})
-	}
-	if dry {
-		e.printf("%d would be %s\n", n, done)
-	} else {
-		e.printf("%d %s\n", n, done)
-	}
-	return nil
-}
-
 // resolve finds whole ids for their first characters.
 func (e *env) resolve(ctx context.Context, api *client.Client, pool string, prefixes []string) ([]string, error) {
 	var ids []string
@@ -232,71 +185,6 @@ func (e *env) resolve(ctx context.Context, api *client.Client, pool string, pref
 		ids = append(ids, found)
 	}
 	return ids, nil
-}
-
-type orderFlags struct {
-	Reason string        `help:"Why; it is shown beside the state." placeholder:"TEXT"`
-	For    time.Duration `help:"For how long; until further notice without it." placeholder:"DURATION"`
-}
-
-func (f *orderFlags) patch(state string) client.ProxyPatch {
-	p := client.ProxyPatch{State: &state, Reason: f.Reason}
-	if f.For > 0 {
-		until := time.Now().Add(f.For)
-		p.Until = &until
-	}
-	return p
-}
-
-type proxiesPauseCmd struct {
-	selection
-	orderFlags
-}
-
-// Run pauses proxies.
-func (c *proxiesPauseCmd) Run(ctx context.Context, e *env) error {
-	return c.change(ctx, e, c.patch("disabled"), "paused")
-}
-
-type proxiesDrainCmd struct {
-	selection
-	orderFlags
-}
-
-// Run drains proxies.
-func (c *proxiesDrainCmd) Run(ctx context.Context, e *env) error {
-	return c.change(ctx, e, c.patch("draining"), "draining")
-}
-
-type proxiesResumeCmd struct{ selection }
-
-// Run resumes proxies.
-func (c *proxiesResumeCmd) Run(ctx context.Context, e *env) error {
-	state := "active"
-	return c.change(ctx, e, client.ProxyPatch{State: &state}, "resumed, through probation")
-}
-
-type proxiesRmCmd struct {
-	Pool string   `help:"The pool." default:"default"`
-	ID   []string `arg:"" help:"Ids, or their first characters."`
-}
-
-// Run removes proxies.
-func (c *proxiesRmCmd) Run(ctx context.Context, e *env) error {
-	api, err := e.client()
-	if err != nil {
-		return err
-	}
-	ids, err := e.resolve(ctx, api, c.Pool, c.ID)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := api.DeleteProxy(ctx, c.Pool, id); err != nil {
-			return err
-		}
-	}
-	return e.changed(len(ids), "removed", false)
 }
 
 type proxiesWhyCmd struct {

@@ -234,6 +234,7 @@ func TestEveryCall(t *testing.T) {
 	if !strings.HasPrefix(url, "http://") {
 		t.Fatalf("took %q", url)
 	}
+	d.walkHand()
 	d.walkViews(lease.Proxy.ID, lease.ID)
 	d.walkAdmin(lease.Proxy.ID)
 	var missing []string
@@ -301,10 +302,10 @@ func (d *daemon) walkAdmin(id string) {
 	paused := "disabled"
 	until := time.Now().Add(time.Hour)
 	d.must(d.api.PatchProxy(ctx, "", id, client.ProxyPatch{State: &paused, Reason: "by hand", Until: &until}))
-	n, err := d.api.PatchProxies(ctx, client.ProxyFilter{Group: "acct"}, client.ProxyPatch{State: &paused}, true)
+	would, err := d.api.PatchProxies(ctx, client.ProxyFilter{Group: "acct"}, client.ProxyPatch{State: &paused}, client.Bulk{DryRun: true})
 	d.must(err)
-	if n != 2 {
-		d.t.Errorf("a dry run matched %d", n)
+	if would.Matched != 2 || len(would.First) != 2 || would.First[0].Group != "acct" {
+		d.t.Errorf("a dry run matched %+v", would)
 	}
 	d.must(d.api.DeleteProxy(ctx, "", id))
 	isProblem(d.t, d.api.DeleteProxy(ctx, "", id), client.UnknownProxy)
@@ -425,7 +426,7 @@ func TestBadRequests(t *testing.T) {
 		{"patch of all", "PATCH", "/v1/proxies", `{"state":"disabled"}`, nil, 400, "group", "invalid-request"},
 		{"ordered state", "PATCH", "/v1/proxies?group=g", `{"state":"cooling"}`, nil, 400, "state", "invalid-request"},
 		{"no such path", "GET", "/v1/nothing", ``, nil, 404, "", "not-found"},
-		{"no such method", "DELETE", "/v1/leases", ``, nil, 405, "", "method-not-allowed"},
+		{"no such method", "PUT", "/v1/leases", ``, nil, 405, "", "method-not-allowed"},
 		{"another host", "GET", "/v1/pools", ``, map[string]string{"Host": "evil.example"}, 403, "", "misdirected-host"},
 		{"another site", "POST", "/v1/leases", `{"target":"a.example"}`, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403, "", "cross-origin"},
 		{"another origin", "POST", "/v1/leases", `{"target":"a.example"}`, map[string]string{"Origin": "http://evil.example"}, 403, "", "cross-origin"},

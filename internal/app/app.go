@@ -110,7 +110,8 @@ func (a *App) build(ctx context.Context) error {
 	if a.listener, err = listen(ctx, a.o.Listen); err != nil {
 		return err
 	}
-	api, err := httpapi.New(ctx, httpapi.Options{Keeper: a.keeper, Log: a.o.Log, Hosts: a.o.Hosts, Exposed: !loopback(a.o.Listen)})
+	api, err := httpapi.New(ctx, httpapi.Options{Keeper: a.keeper, Log: a.o.Log, Hosts: a.o.Hosts, Exposed: !loopback(a.o.Listen),
+		Version: Version(), PolicyFile: a.readConfig})
 	if err != nil {
 		return err
 	}
@@ -158,6 +159,7 @@ func (a *App) apply(ctx context.Context, file *config.File) error {
 	if err != nil {
 		return &UsageError{fmt.Sprintf("policy file %s: %v", a.o.Config, err)}
 	}
+	a.recordPolicy(ctx, applied.Changes)
 	for _, c := range applied.Changes {
 		a.o.Log.InfoContext(ctx, "a setting changed", "path", c.Path, "from", c.From, "to", c.To)
 	}
@@ -192,6 +194,7 @@ func (a *App) importList(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("import %s: %w", a.o.Proxies, err)
 	}
+	a.recordImport(ctx, res.Accepted+res.Updated)
 	a.o.Log.InfoContext(ctx, "imported the proxy list", "file", a.o.Proxies, "accepted", res.Accepted, "updated", res.Updated,
 		"duplicates", res.Duplicates, "rejected", len(res.Rejected))
 	for _, r := range res.Rejected {

@@ -11,9 +11,11 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hostler-proxy/hostler/api"
+	"github.com/hostler-proxy/hostler/internal/config"
 	"github.com/hostler-proxy/hostler/internal/keeper"
 	"github.com/hostler-proxy/hostler/internal/store"
 )
@@ -28,6 +30,10 @@ type Options struct {
 	Hosts []string
 	// Exposed says that the daemon listens to other machines.
 	Exposed bool
+	// Version is the daemon's.
+	Version string
+	// PolicyFile reads the policy file as it is now; nil result = there is none.
+	PolicyFile func() (*config.File, error)
 }
 
 // Server is the API's handler.
@@ -37,6 +43,9 @@ type Server struct {
 	log     *slog.Logger
 	hosts   []string
 	exposed bool
+	version string
+	facts   keeper.DoctorFacts
+	backing sync.Mutex
 	tokens  tokenList
 	mux     *http.ServeMux
 	cross   *http.CrossOriginProtection
@@ -46,8 +55,9 @@ type Server struct {
 // New makes the API's handler.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
-		k: o.Keeper, store: o.Keeper.Store(), log: o.Log, hosts: o.Hosts, exposed: o.Exposed,
-		mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
+		k: o.Keeper, store: o.Keeper.Store(), log: o.Log, hosts: o.Hosts, exposed: o.Exposed, version: o.Version,
+		facts: keeper.DoctorFacts{PolicyFile: o.PolicyFile, Exposed: o.Exposed},
+		mux:   http.NewServeMux(), cross: http.NewCrossOriginProtection(),
 	}
 	if err := s.tokens.load(ctx, s.store); err != nil {
 		return nil, err
@@ -119,6 +129,8 @@ func (s *Server) routes() {
 		{"GET /v1/sessions", roleViewer, s.listSessions},
 		{"POST /v1/sessions/{id}/move", roleOperator, s.moveSession},
 		{"GET /v1/audit", roleViewer, s.listAudit},
+		{"POST /v1/store/backup", roleOperator, s.backup},
+		{"GET /v1/doctor", roleViewer, s.doctor},
 		{"GET /healthz", rolePublic, s.healthz},
 		{"GET /readyz", rolePublic, s.readyz},
 		{"GET /openapi.yaml", rolePublic, s.openapi},

@@ -110,7 +110,8 @@ func (k *Keeper) Acquire(ctx context.Context, r AcquireRequest) (Acquired, error
 func (k *Keeper) acquire(ctx context.Context, p store.AcquireParams, wait time.Duration) (pool.AcquireResult, error) {
 	class := p.Target + "\x00" + p.Select.Class() + p.Session
 	room := k.room(p.Pool)
-	w := &waiter{params: p, class: class, answer: make(chan answer, 1), deadline: time.Now().Add(wait)} //nolint:forbidigo // see wait
+	now := time.Now() //nolint:forbidigo // see wait
+	w := &waiter{params: p, class: class, answer: make(chan answer, 1), since: now, deadline: now.Add(wait)}
 	if ahead, last := room.ahead(class); ahead > 0 {
 		if wait <= 0 {
 			return behind(ahead, last), nil

@@ -94,6 +94,19 @@ func CopyFile(ctx context.Context, from, to string) error {
 	return copyFile(ctx, from, to)
 }
 
+// Held says whether a daemon holds a store's file.
+func Held(path string) bool {
+	if _, err := os.Stat(path + ".lock"); err != nil {
+		return false
+	}
+	lock, err := acquireLock(path)
+	if err != nil {
+		return true
+	}
+	_ = lock.Unlock()
+	return false
+}
+
 // copyPages is how many pages are copied between two looks at the context.
 const copyPages = 4096
 

@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -29,6 +31,9 @@ type Rows struct {
 // it: it looks at a copy and changes nothing. The copy is opened as a daemon
 // opens it. An error means that it could not look.
 func Check(ctx context.Context, o Options) (r Report, err error) {
+	if ours, err := r.magic(o.Path); err != nil || !ours {
+		return r, err
+	}
 	copied, drop, err := temporary()
 	if err != nil {
 		return r, err
@@ -73,6 +78,26 @@ func temporary() (path string, drop func(), err error) {
 
 func (r *Report) wrong(format string, args ...any) {
 	r.Wrong = append(r.Wrong, fmt.Sprintf(format, args...))
+}
+
+// magic looks at the first bytes of the file.
+func (r *Report) magic(path string) (ours bool, err error) {
+	const sqliteHead = "SQLite format 3\x00"
+	f, err := os.Open(path) //nolint:gosec // the operator names it
+	if err != nil {
+		return false, fmt.Errorf("open store %s: %w", path, err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	head := make([]byte, len(sqliteHead))
+	if n, err := io.ReadFull(f, head); n == 0 && errors.Is(err, io.EOF) {
+		r.wrong("it is empty")
+		return false, nil
+	}
+	if string(head) != sqliteHead {
+		r.wrong("it is not a Hostler store, or its head is damaged")
+		return false, nil
+	}
+	return true, nil
 }
 
 // identify says whether it is a store that this version can judge.

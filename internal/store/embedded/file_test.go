@@ -314,14 +314,14 @@ func TestCheck(t *testing.T) {
 func TestSnapshotUnderLoad(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "s.db"))
-	fill(t, s, 3000)
+	fill(t, s, 1200)
 	var mu sync.Mutex
 	var acked []pool.Key
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
-			for i := 0; i < 700; i++ {
+			for i := 0; i < 300; i++ {
 				select {
 				case <-stop:
 					return
