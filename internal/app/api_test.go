@@ -370,6 +370,13 @@ func TestRoles(t *testing.T) {
 		}, []string{"operator", "worker"}},
 		"list":   {func(c *client.Client) error { _, _, err := c.Proxies(ctx, client.ProxyFilter{}); return err }, []string{"operator", "viewer"}},
 		"tokens": {func(c *client.Client) error { _, err := c.Tokens(ctx); return err }, []string{"operator"}},
+		"audit":  {func(c *client.Client) error { _, _, err := c.Audit(ctx, client.AuditFilter{}); return err }, []string{"operator", "viewer"}},
+		"doctor": {func(c *client.Client) error { _, err := c.Doctor(ctx); return err }, []string{"operator", "viewer"}},
+		"backup": {func(c *client.Client) error { _, err := c.Backup(ctx, io.Discard); return err }, []string{"operator"}},
+		"revoke": {func(c *client.Client) error {
+			_, err := c.RevokeLeases(ctx, client.LeaseFilter{Worker: "nobody"}, client.Bulk{})
+			return err
+		}, []string{"operator"}},
 		"import": {func(c *client.Client) error {
 			_, err := c.Import(ctx, strings.NewReader("10.0.0.2:80"), client.ImportOptions{AllowSpecial: true})
 			return err
@@ -507,7 +514,7 @@ func TestNoSecretLeaks(t *testing.T) {
 	fmt.Fprintln(&seen, err)
 	for _, path := range []string{
 		"/v1/proxies", "/v1/proxies/" + got.Leases[0].Proxy.ID + "/why", "/v1/leases", "/v1/failures", "/v1/targets", "/v1/workers",
-		"/v1/pools", "/v1/groups", "/v1/config", "/v1/tokens", "/readyz", "/healthz", "/openapi.yaml",
+		"/v1/pools", "/v1/groups", "/v1/config", "/v1/tokens", "/v1/audit", "/v1/doctor", "/v1/sessions", "/readyz", "/healthz", "/openapi.yaml",
 		"/v1/proxies/" + marker, "/v1/leases?" + "limit=" + "x",
 	} {
 		res, err := http.Get(d.app.URL() + path)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -431,4 +432,39 @@ func TestDoctor(t *testing.T) {
 	d.must(<-got)
 	shift.Store(int64(-time.Hour))
 	want("clock", "fail", "behind")
+}
+
+// TestActsWithoutTheAPI: what comes from the policy file and the command line is
+// recorded too.
+func TestActsWithoutTheAPI(t *testing.T) {
+	dir := t.TempDir()
+	config, file := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "s.db")
+	write := func(text string) {
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := app.NewToken(t.Context(), file, "op", "operator", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("pools: {default: {ttl: 20s}}")
+	d := start(t, func(o *app.Options) { o.Store, o.Config = file, config })
+	d.api = d.client(text)
+	write("pools: {default: {ttl: 25s}}")
+	d.must(d.app.Reload(t.Context()))
+	d.must(d.app.Reload(t.Context())) // changes nothing
+	list, _, err := d.api.Audit(t.Context(), client.AuditFilter{})
+	d.must(err)
+	var got []string
+	for _, a := range list {
+		got = append(got, fmt.Sprintf("%s %s: %s", a.Peer, a.Act, a.What))
+	}
+	want := []string{
+		"policy file config.apply: pools.default.ttl 20s -> 25s", "policy file config.apply: pools.default.ttl 30s -> 20s",
+		"command line tokens.new: op role=operator",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
 }

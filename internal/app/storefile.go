@@ -44,10 +44,10 @@ func ImportStore(ctx context.Context, path string, r io.Reader, progress func(do
 // CopyStore copies a store that no daemon holds.
 func CopyStore(ctx context.Context, from, to string) error { return embedded.CopyFile(ctx, from, to) }
 
-// WriteWhole makes a file that is there whole and durable, or not at all: make
+// WriteWhole makes a file that is there whole and durable, or not at all: fill
 // gets the name of a file beside it to write, readable by its owner only. A file
 // that is there is replaced only with force.
-func WriteWhole(path string, force bool, make func(name string) error) error {
+func WriteWhole(path string, force bool, fill func(name string) error) error {
 	if err := mayWrite(path, force); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func WriteWhole(path string, force bool, make func(name string) error) error {
 	}
 	name := f.Name()
 	defer os.Remove(name) //nolint:errcheck // it is gone when all went well
-	if err := errors.Join(f.Close(), make(name)); err != nil {
+	if err := errors.Join(f.Close(), fill(name)); err != nil {
 		return err
 	}
 	if err := syncFile(name); err != nil {

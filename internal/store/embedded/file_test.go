@@ -415,3 +415,24 @@ func TestInspect(t *testing.T) {
 		t.Fatalf("a closed store: %+v %v", h, err)
 	}
 }
+
+// TestAuditsAreBounded: the newest 100,000 stay.
+func TestAuditsAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := open(t, path)
+	for _, what := range []string{"first", "second", "third"} {
+		if err := s.AddAudit(t.Context(), store.Audit{Act: "a", What: what, Result: "done"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = s.Close()
+	exec(t, path, fmt.Sprintf("UPDATE audit SET n = n + %d WHERE n = 3", store.AuditMax-2)) // as if 100,000 had come since the first
+	s = open(t, path)
+	if err := s.AddAudit(t.Context(), store.Audit{Act: "a", What: "last", Result: "done"}); err != nil {
+		t.Fatal(err)
+	}
+	res, err := s.Audits(t.Context(), store.AuditQuery{Limit: 10})
+	if err != nil || len(res.Audits) != 2 || res.Audits[0].What != "last" || res.Audits[1].What != "third" {
+		t.Fatalf("kept %+v (%v)", res.Audits, err)
+	}
+}

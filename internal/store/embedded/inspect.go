@@ -40,11 +40,12 @@ func (s *Store) Inspect(ctx context.Context) (h store.FileHealth, err error) {
 func (s *Store) quickCheck(ctx context.Context) (damage string, whole bool) {
 	ctx, cancel := context.WithTimeout(ctx, quickLook)
 	defer cancel()
-	conn, err := s.read.Take(ctx)
+	conn, err := openSource(s.o.Path) // its own: those for queries must not wait for this
 	if err != nil {
-		return "", false
+		return err.Error(), true
 	}
-	defer s.read.Put(conn)
+	defer conn.Close() //nolint:errcheck // only read
+	conn.SetInterrupt(ctx.Done())
 	err = sqlitex.ExecuteTransient(conn, "PRAGMA quick_check(1)", &sqlitex.ExecOptions{ResultFunc: func(r *sqlite.Stmt) error {
 		if text := r.ColumnText(0); text != "ok" {
 			damage = text
