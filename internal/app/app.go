@@ -110,8 +110,10 @@ func (a *App) build(ctx context.Context) error {
 	if a.listener, err = listen(ctx, a.o.Listen); err != nil {
 		return err
 	}
-	api, err := httpapi.New(ctx, httpapi.Options{Keeper: a.keeper, Log: a.o.Log, Hosts: a.o.Hosts, Exposed: !loopback(a.o.Listen),
-		Version: Version(), PolicyFile: a.readConfig})
+	api, err := httpapi.New(ctx, httpapi.Options{
+		Keeper: a.keeper, Log: a.o.Log, Hosts: a.o.Hosts, Exposed: !loopback(a.o.Listen),
+		Version: Version(), PolicyFile: a.readConfig,
+	})
 	if err != nil {
 		return err
 	}

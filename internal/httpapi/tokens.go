@@ -197,17 +197,18 @@ func (s *Server) deleteToken(w http.ResponseWriter, r *http.Request) error {
 // mayRevoke keeps a revocation from shutting all operators out, and from opening
 // the door to everybody: without any token, whoever reaches the daemon is one.
 func mayRevoke(list []store.Token, name string, force, exposed bool) error {
-	operators, mine := 0, false
+	operators, mine := 0, false // mine: it is an operator's
 	for _, t := range list {
 		if role(t.Role) == roleOperator {
 			operators++
 			mine = mine || t.Name == name
 		}
 	}
+	last := len(list) == 1 && list[0].Name == name
 	switch {
-	case !mine && !(len(list) == 1 && list[0].Name == name), operators > 1:
+	case !mine && !last, operators > 1:
 		return nil
-	case len(list) == 1 && exposed:
+	case last && exposed:
 		return problemOf(http.StatusConflict, "conflict", "this is the last token, and the daemon listens to other machines: "+
 			"without any token everybody there would be an operator; make another token first")
 	case len(list) > 1 && !force:

@@ -121,8 +121,10 @@ func (k *Keeper) checkClock(ctx context.Context, pools []store.PoolInfo) Check {
 			continue
 		}
 		if ahead := w.Now.Sub(k.store.Now()); ahead > clockStep {
-			return Check{"clock", CheckFail, fmt.Sprintf("it stands %s behind what pool %s has seen", ahead.Round(time.Millisecond), p.Name),
-				"it was set back: rests and deadlines stand still until it has caught up; set it right, and let it be slewed and not stepped"}
+			return Check{
+				"clock", CheckFail, fmt.Sprintf("it stands %s behind what pool %s has seen", ahead.Round(time.Millisecond), p.Name),
+				"it was set back: rests and deadlines stand still until it has caught up; set it right, and let it be slewed and not stepped",
+			}
 		}
 	}
 	return c
@@ -139,8 +141,10 @@ func (k *Keeper) checkRecovery() Check {
 	case pass == 0:
 		return Check{"recovery", CheckWarn, "no pass has ended yet", "ask again in a few seconds"}
 	case age > 3*k.every+oldPass:
-		return Check{"recovery", CheckFail, "the last pass ended " + k.since(pass) + " ago",
-			"dead workers' proxies do not come back: see the daemon's log, and whether the store can be written"}
+		return Check{
+			"recovery", CheckFail, "the last pass ended " + k.since(pass) + " ago",
+			"dead workers' proxies do not come back: see the daemon's log, and whether the store can be written",
+		}
 	case age > k.every+oldPass:
 		return Check{"recovery", CheckWarn, "the last pass ended " + k.since(pass) + " ago", "the store is slow, or a pass has very much to do"}
 	default:
@@ -185,8 +189,10 @@ func (k *Keeper) drift(ctx context.Context, file *config.File) Check {
 	for _, change := range would.Changes {
 		paths = append(paths, change.Path)
 	}
-	return Check{"policy", CheckWarn, fmt.Sprintf("%d settings of the policy file are not in force: %s", len(paths), some(paths)),
-		"put it in force: hostler config apply FILE, or send the daemon SIGHUP"}
+	return Check{
+		"policy", CheckWarn, fmt.Sprintf("%d settings of the policy file are not in force: %s", len(paths), some(paths)),
+		"put it in force: hostler config apply FILE, or send the daemon SIGHUP",
+	}
 }
 
 // some names a few of a list.

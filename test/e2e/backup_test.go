@@ -18,7 +18,7 @@ import (
 // TestBackupUnderLoad backs the store up while clients lease, and wants every
 // lease that was acknowledged before a backup began to live in that backup.
 func TestBackupUnderLoad(t *testing.T) {
-	const backups, clients, proxies, enough = 3, 4, 3000, 40
+	const backups, clients, proxies, enough = 3, 4, 10_000, 40
 	d := newDaemon(t)
 	d.start()
 	var list strings.Builder
@@ -32,7 +32,11 @@ func TestBackupUnderLoad(t *testing.T) {
 	acks := &acked{grown: make(chan struct{}, 1)}
 	var wg sync.WaitGroup
 	for c := range clients {
-		wg.Go(func() { lendOn(ctx, t, d.api, c, acks) })
+		wg.Go(func() {
+			if err := lendOn(ctx, d.api, c, acks); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	dir := t.TempDir()
 	before := make([][]string, backups)
@@ -116,21 +120,19 @@ func (a *acked) wait(t *testing.T, n int) {
 	}
 }
 
-// lendOn leases again and again, and keeps every lease.
-func lendOn(ctx context.Context, t *testing.T, api *client.Client, c int, acks *acked) {
-	for i := 0; ctx.Err() == nil; i++ {
+// lendOn leases again and again, and keeps every lease, until all are out.
+func lendOn(ctx context.Context, api *client.Client, c int, acks *acked) error {
+	for ctx.Err() == nil {
 		got, err := api.Acquire(ctx, client.AcquireRequest{
 			Target: fmt.Sprintf("t%d.example", c), Worker: fmt.Sprint("w", c), TTLMS: 600_000, WaitMS: 1000,
 		})
 		switch {
-		case client.IsProblem(err, client.NoProxy): // all are out
-			return
+		case client.IsProblem(err, client.NoProxy), errors.Is(err, context.Canceled):
+			return nil
 		case err != nil:
-			if !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-			return
+			return err
 		}
 		acks.add(got.Leases[0].ID)
 	}
+	return nil
 }

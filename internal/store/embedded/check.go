@@ -51,9 +51,7 @@ func Check(ctx context.Context, o Options) (r Report, err error) {
 	if ours, err := r.identify(db); err != nil || !ours {
 		return r, err
 	}
-	if err := r.structure(db); err != nil {
-		return r, err
-	}
+	r.structure(db)
 	own := o
 	own.Path = copied
 	if s, err := Open(ctx, own); err != nil {
@@ -61,9 +59,7 @@ func Check(ctx context.Context, o Options) (r Report, err error) {
 	} else if err := s.Close(); err != nil {
 		return r, err
 	}
-	if err := r.references(db); err != nil {
-		return r, err
-	}
+	r.references(db)
 	return r, ctx.Err()
 }
 
@@ -124,7 +120,7 @@ func (r *Report) identify(db *sqlite.Conn) (ours bool, err error) {
 }
 
 // structure looks at the file's pages and indexes.
-func (r *Report) structure(db *sqlite.Conn) error {
+func (r *Report) structure(db *sqlite.Conn) {
 	err := sqlitex.ExecuteTransient(db, "PRAGMA integrity_check(20)", &sqlitex.ExecOptions{ResultFunc: func(row *sqlite.Stmt) error {
 		if text := row.ColumnText(0); text != "ok" {
 			r.wrong("its structure is damaged: %s", text)
@@ -134,7 +130,6 @@ func (r *Report) structure(db *sqlite.Conn) error {
 	if err != nil {
 		r.wrong("its structure cannot be read: %v", err)
 	}
-	return nil
 }
 
 // orphans are rows that name what does not exist. The upper half of a row's
@@ -164,8 +159,16 @@ var orphans = []struct{ rows, query string }{
 }
 
 var kinds = []Rows{
-	{"pools", 0}, {"proxies", 0}, {"targets", 0}, {"groups", 0}, {"workers", 0}, {"sessions", 0}, {"live leases", 0},
-	{"failures", 0}, {"tokens", 0}, {"audit records", 0},
+	{"pools", 0},
+	{"proxies", 0},
+	{"targets", 0},
+	{"groups", 0},
+	{"workers", 0},
+	{"sessions", 0},
+	{"live leases", 0},
+	{"failures", 0},
+	{"tokens", 0},
+	{"audit records", 0},
 }
 
 var countOf = map[string]string{
@@ -175,7 +178,7 @@ var countOf = map[string]string{
 }
 
 // references counts, and looks for rows that name what does not exist.
-func (r *Report) references(db *sqlite.Conn) error {
+func (r *Report) references(db *sqlite.Conn) {
 	for _, o := range orphans {
 		n, err := count(db, "SELECT count(*) "+o.query)
 		switch {
@@ -190,5 +193,4 @@ func (r *Report) references(db *sqlite.Conn) error {
 			r.Rows = append(r.Rows, Rows{kind.Kind, n})
 		}
 	}
-	return nil
 }

@@ -321,7 +321,7 @@ func TestSnapshotUnderLoad(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
-			for i := 0; i < 300; i++ {
+			for i := range 300 {
 				select {
 				case <-stop:
 					return

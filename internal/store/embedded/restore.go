@@ -70,7 +70,7 @@ func putInPlace(name, path string) error {
 	if err := os.Rename(name, path); err != nil {
 		return err
 	}
-	if dir, err := os.Open(filepath.Dir(path)); err == nil { //nolint:gosec // the folder of what the operator named
+	if dir, err := os.Open(filepath.Dir(path)); err == nil {
 		_ = dir.Sync() // not every system can
 		_ = dir.Close()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,11 +96,11 @@ func sessionsArePaged(t *testing.T, f *fixture) {
 		p.Pool = "p"
 		res, err := f.Sessions(f.ctx(), p)
 		f.must(err)
-		keys := ""
+		var keys []string
 		for _, x := range res.Sessions {
-			keys += x.Key
+			keys = append(keys, x.Key)
 		}
-		return fmt.Sprintf("%s %v", keys, res.More)
+		return fmt.Sprint(strings.Join(keys, ""), " ", res.More)
 	}
 	if got := page(store.SessionsParams{Limit: 3}); got != "s0s1s2 true" {
 		t.Error(got)
