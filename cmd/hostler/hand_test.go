@@ -13,6 +13,16 @@ import (
 	"github.com/hostler-proxy/hostler/client"
 )
 
+// do runs a command in this process, which saves the start of another, and
+// demands its exit code: do 2 proxies pause. It reads no files of the script.
+func do(ts *testscript.TestScript, _ bool, args []string) {
+	server := []string{"--server", ts.Getenv("HOSTLER_URL"), "--token", ts.Getenv("HOSTLER_TOKEN")}
+	code := run(append(server, args[1:]...), strings.NewReader(""), ts.Stdout(), ts.Stderr())
+	if got := fmt.Sprint(code); got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
 // takeLease leases a proxy for a session and a worker: lease SESSION WORKER.
 func takeLease(ts *testscript.TestScript, _ bool, args []string) {
 	api, err := client.New(ts.Getenv("HOSTLER_URL"))
