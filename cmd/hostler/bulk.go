@@ -47,6 +47,13 @@ func (s *selection) run(ctx context.Context, e *env, act bulkAct) error {
 	if s.DryRun {
 		return e.printMatched(would, act.done)
 	}
+	if e.person && !s.Yes { // show what is asked about
+		shown := *e
+		shown.out = e.errs
+		if err := shown.printMatched(would, act.done); err != nil {
+			return err
+		}
+	}
 	question := fmt.Sprintf("%s %d proxies of pool %s (%s)?", act.verb, would.Matched, printable(s.Pool), printable(s.words()))
 	if err := e.sure(question, s.Yes, act.grave || s.All); err != nil {
 		return err

@@ -19,7 +19,7 @@ type leasesCmd struct {
 type leasesRevokeCmd struct {
 	askFlags
 	Pool    string   `help:"The pool." default:"default"`
-	Lease   []string `arg:"" optional:"" help:"Ids of leases, or their first eight characters, as the list shows them."`
+	Lease   []string `arg:"" optional:"" help:"Ids of leases, or their first eight characters, as the list shows them; behind -- if one begins with -."`
 	Worker  string   `help:"All of a worker." placeholder:"NAME"`
 	Proxy   string   `help:"All of a proxy: its id, or its first characters." placeholder:"ID"`
 	Target  string   `help:"All for a target." placeholder:"NAME"`

@@ -75,3 +75,38 @@ func TestSkew(t *testing.T) {
 		t.Errorf("versions: %+v", got)
 	}
 }
+
+// TestSure: a person is asked, and only a yes is one; elsewhere a grave act wants
+// --yes, and nobody is asked.
+func TestSure(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		person     bool
+		typed      string
+		yes, grave bool
+		code       int
+		asked      bool
+	}{
+		{"yes", true, "y\n", false, true, exitDone, true},
+		{"Yes, in full", true, " YES \n", false, false, exitDone, true},
+		{"no", true, "n\n", false, false, exitFailed, true},
+		{"enter", true, "\n", false, true, exitFailed, true},
+		{"end of input", true, "", false, false, exitFailed, true},
+		{"--yes", true, "", true, true, exitDone, false},
+		{"a script, grave", false, "y\n", false, true, exitUsage, false},
+		{"a script, grave, --yes", false, "", true, true, exitDone, false},
+		{"a script", false, "", false, false, exitDone, false},
+	} {
+		var errs strings.Builder
+		e := &env{in: strings.NewReader(c.typed), errs: &errs, person: c.person}
+		code := exitDone
+		err := e.sure("remove 3?", c.yes, c.grave)
+		asked := strings.Contains(errs.String(), "[y/N]")
+		if err != nil {
+			code = e.fail(err)
+		}
+		if code != c.code || asked != c.asked {
+			t.Errorf("%s: code %d, asked %v, said %q", c.name, code, asked, errs.String())
+		}
+	}
+}

@@ -61,6 +61,7 @@ type env struct {
 	in     io.Reader
 	out    io.Writer
 	errs   io.Writer
+	person bool // somebody sits at a terminal and can be asked
 }
 
 func main() {
@@ -79,7 +80,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		_, _ = fmt.Fprintln(errs, "hostler:", err)
 		return exitUsage
 	}
-	e := &env{cli: &c, parser: parser, in: in, out: out, errs: errs}
+	e := &env{cli: &c, parser: parser, in: in, out: out, errs: errs, person: terminal(in) && terminal(errs)}
 	parsed, done := parse(parser, args, errs, &code)
 	if done {
 		return code
@@ -167,8 +168,8 @@ func (e *env) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(e.errs, options))
 }
 
-// terminal says whether a writer is a terminal.
-func terminal(w io.Writer) bool {
+// terminal says whether a reader or writer is a terminal.
+func terminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -3,10 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"strings"
-
-	"golang.org/x/term"
 
 	"github.com/hostler-proxy/hostler/internal/app"
 )
@@ -24,7 +21,7 @@ func (e *env) sure(question string, yes, grave bool) error {
 	switch {
 	case yes:
 		return nil
-	case e.interactive():
+	case e.person:
 		_, _ = fmt.Fprintf(e.errs, "%s [y/N] ", question)
 		line, _ := bufio.NewReader(e.in).ReadString('\n') // nothing read is a no
 		if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
@@ -37,10 +34,4 @@ func (e *env) sure(question string, yes, grave bool) error {
 	default:
 		return nil
 	}
-}
-
-// interactive says whether a person sits there.
-func (e *env) interactive() bool {
-	in, ok := e.in.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && terminal(e.errs)
 }

@@ -19,7 +19,6 @@ var _ store.File = (*Store)(nil)
 // Snapshot implements store.File. The copy lies beside the store, where there is
 // room for it if anywhere, and readable by its owner only.
 func (s *Store) Snapshot(ctx context.Context) (store.Snapshot, error) {
-	s.dropOldSnapshots()
 	f, err := os.CreateTemp(filepath.Dir(s.o.Path), filepath.Base(s.o.Path)+snapshotMark+"*")
 	if err != nil {
 		return nil, fmt.Errorf("%w: a copy of the store cannot be made beside it: %v", store.ErrUnavailable, err) //nolint:errorlint // see fail
@@ -41,8 +40,8 @@ func (s *Store) Snapshot(ctx context.Context) (store.Snapshot, error) {
 
 const snapshotMark = ".snapshot-"
 
-// dropOldSnapshots removes what a daemon left that was killed while copying. The
-// store's lock keeps other daemons away; one snapshot is made at a time.
+// dropOldSnapshots removes what a daemon left that was killed while copying; the
+// store's lock says that it is not at it now.
 func (s *Store) dropOldSnapshots() {
 	left, _ := filepath.Glob(escapeGlob(s.o.Path) + snapshotMark + "*")
 	for _, name := range left {
@@ -167,8 +166,7 @@ func holdMoment(db *sqlite.Conn) (end func(), err error) {
 	return func() { _ = sqlitex.ExecuteTransient(db, "ROLLBACK", nil) }, nil
 }
 
-// openSource opens a file to read it. It is never made, and a file on a medium
-// that cannot be written is read as it is.
+// openSource opens a file to read it; it is never made.
 func openSource(path string) (*sqlite.Conn, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -177,14 +175,17 @@ func openSource(path string) (*sqlite.Conn, error) {
 	case info.IsDir():
 		return nil, fmt.Errorf("open store %s: this is a folder; name a file, such as %s/hostler.db", path, path)
 	}
-	db, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
-	if err == nil {
-		return db, nil
+	// Closing a connection that may write folds what a killed daemon left into the
+	// file. That is the next daemon's to do: where there is any, only read.
+	flags := sqlite.OpenReadWrite
+	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
+		flags = sqlite.OpenReadOnly
 	}
-	if db, err := sqlite.OpenConn(path, sqlite.OpenReadOnly); err == nil {
-		return db, nil
+	db, err := sqlite.OpenConn(path, flags)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
-	return nil, fmt.Errorf("open store %s: %w", path, err)
+	return db, nil
 }
 
 func notAStore(path string, err error) error {

@@ -436,3 +436,46 @@ func TestAuditsAreBounded(t *testing.T) {
 		t.Fatalf("kept %+v (%v)", res.Audits, err)
 	}
 }
+
+// TestKilledInMidCopy: what a daemon left that was killed while copying goes with
+// the next start.
+func TestKilledInMidCopy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a[b]*.db")
+	left := path + ".snapshot-123"
+	if err := os.WriteFile(left, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open(t, path)
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+// TestCheckLeavesAKilledStoreAlone: what a killed daemon has not yet folded into
+// its file is seen, and stays where it is.
+func TestCheckLeavesAKilledStoreAlone(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	live(t, path) // still open: as a kill leaves it
+	killed := filepath.Join(dir, "killed.db")
+	for _, end := range []string{"", "-wal"} {
+		raw, err := os.ReadFile(path + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(killed+end, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.ReadFile(killed + "-wal")
+	if err != nil || len(before) == 0 {
+		t.Fatal("nothing is unfolded: the test looks at nothing", err)
+	}
+	r := check(t, killed)
+	if len(r.Wrong) > 0 || !strings.Contains(fmt.Sprint(r.Rows), "{proxies 8}") {
+		t.Errorf("found %+v", r)
+	}
+	if after, _ := os.ReadFile(killed + "-wal"); !bytes.Equal(before, after) {
+		t.Error("the check folded it")
+	}
+}
