@@ -149,11 +149,15 @@ func (c *groupsListCmd) Run(ctx context.Context, e *env) error {
 	if e.cli.JSON {
 		return e.printJSON(map[string]any{"groups": list})
 	}
-	t := newTable("GROUP", "PROXIES", "HELD", "10 MIN", "HOUR", "DAY", "QUOTA", "AUTH", "MB")
+	t := newTable("GROUP", "PROXIES", "HELD", "10 MIN", "HOUR", "DAY", "QUOTA", "AUTH", "MB", "BUDGET")
 	for _, g := range list {
+		budget := "-"
+		if g.Budget != nil {
+			budget = percent(&g.Budget.Used)
+		}
 		t.add(g.Group, strconv.Itoa(g.Proxies), left(g.HoldUntil), percent(g.Windows.Ten.Rate), percent(g.Windows.Hour.Rate),
 			percent(g.Windows.Day.Rate), fmt.Sprint(g.Classes["PROXY_QUOTA"]), fmt.Sprint(g.Classes["PROXY_AUTH"]),
-			fmt.Sprintf("%.1f", float64(g.Bytes)/1e6))
+			fmt.Sprintf("%.1f", float64(g.Bytes)/1e6), budget)
 	}
 	return t.print(e.out)
 }

@@ -264,8 +264,12 @@ func (k *Keeper) because(ctx context.Context, p *store.PoolInfo) string {
 	}
 	if res, err := k.store.Groups(ctx, p.Name); err == nil {
 		for i := range res.Groups {
-			if g := &res.Groups[i]; g.HoldUntil > res.Now && g.Proxies > 0 {
+			g := &res.Groups[i]
+			if g.HoldUntil > res.Now && g.Proxies > 0 {
 				parts = append(parts, fmt.Sprintf("group %s held for %s more", g.Name, g.HoldUntil.Sub(res.Now).Round(time.Second)))
+			}
+			if g.BudgetUntil > res.Now && g.Proxies > 0 {
+				parts = append(parts, fmt.Sprintf("budget of group %s spent for %s more", g.Name, g.BudgetUntil.Sub(res.Now).Round(time.Second)))
 			}
 		}
 	}
