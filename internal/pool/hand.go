@@ -69,17 +69,34 @@ type SessionFilter struct {
 // are more.
 func (s *State) Sessions(now Time, f SessionFilter) (list []Session, more bool) {
 	s.tick(now)
-	var keys []string
-	for key, sess := range s.sessions {
-		if key > f.After && (f.Proxy == nil || *f.Proxy == sess.ProxyID) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
+	keys := s.firstKeys(&f)
 	for _, key := range keys[:min(f.Limit, len(keys))] {
 		list = append(list, *s.sessions[key])
 	}
 	return list, len(keys) > f.Limit
+}
+
+// firstKeys gives the first keys of a page in order, and one more if there is.
+// It never sorts more than a few pages at once: there may be very many sessions.
+func (s *State) firstKeys(f *SessionFilter) []string {
+	var keys []string
+	most := f.Limit + 1
+	cut := func() {
+		slices.Sort(keys)
+		keys = keys[:min(most, len(keys))]
+	}
+	last := "" // no key behind it is wanted any more; "" = not known yet
+	for key, sess := range s.sessions {
+		if key <= f.After || last != "" && key > last || f.Proxy != nil && *f.Proxy != sess.ProxyID {
+			continue
+		}
+		if keys = append(keys, key); len(keys) >= 4*most {
+			cut()
+			last = keys[len(keys)-1]
+		}
+	}
+	cut()
+	return keys
 }
 
 // MoveSession sends a session to another proxy: its next lease gets one, and

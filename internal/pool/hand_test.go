@@ -68,35 +68,50 @@ func (m *machine) ReleaseGroup(t *rapid.T) {
 	}
 }
 
+// TestSessionsArePaged: the pages together are all sessions in order, whatever
+// their size.
 func TestSessionsArePaged(t *testing.T) {
-	st := pool.New("t", pool.DefaultPolicy(), judge.Rule)
-	rng := rand.New(rand.NewPCG(1, 1))
-	now := pool.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	var list []pool.Import
-	for i := range 7 {
-		list = append(list, importOf(i, 1))
-	}
-	st.Import(now, list)
-	for i := range 7 {
-		if _, err := st.Acquire(now, pool.AcquireParams{Target: fmt.Sprint("t", i), Worker: "w", Session: fmt.Sprint("s", i)}, rng); err != nil {
-			t.Fatal(err)
+	rapid.Check(t, func(t *rapid.T) {
+		st := pool.New("t", pool.DefaultPolicy(), judge.Rule)
+		rng := rand.New(rand.NewPCG(1, 1))
+		now := pool.At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		n := rapid.IntRange(0, 200).Draw(t, "sessions")
+		var list []pool.Import
+		for i := range n {
+			list = append(list, importOf(i, 1))
 		}
-	}
-	var keys []string
-	f := pool.SessionFilter{Limit: 3}
-	for more := true; more; {
-		var page []pool.Session
-		page, more = st.Sessions(now, f)
-		for _, x := range page {
-			keys = append(keys, x.Key)
+		st.Import(now, list)
+		var want []string
+		for i := range n {
+			key := fmt.Sprint("s", i*7919%1000)
+			want = append(want, key)
+			if _, err := st.Acquire(now, pool.AcquireParams{Target: fmt.Sprint("t", i), Worker: "w", Session: key}, rng); err != nil {
+				t.Fatal(err)
+			}
 		}
-		f.After = keys[len(keys)-1]
-	}
-	if got := fmt.Sprint(keys); got != "[s0 s1 s2 s3 s4 s5 s6]" {
-		t.Fatal(got)
-	}
-	x, _ := st.Session("s4")
-	if page, more := st.Sessions(now, pool.SessionFilter{Proxy: &x.ProxyID, Limit: 3}); len(page) != 1 || more || page[0].Key != "s4" {
-		t.Fatalf("of one proxy: %v, more %v", page, more)
-	}
+		slices.Sort(want)
+		var got []string
+		f := pool.SessionFilter{Limit: rapid.IntRange(1, 60).Draw(t, "limit")}
+		for more := true; more; {
+			var page []pool.Session
+			page, more = st.Sessions(now, f)
+			if len(page) > f.Limit || more && len(page) < f.Limit {
+				t.Fatalf("a page of %d, more %v", len(page), more)
+			}
+			for _, x := range page {
+				got = append(got, x.Key)
+				f.After = x.Key
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+		if n == 0 {
+			return
+		}
+		x, _ := st.Session(want[n/2])
+		if page, more := st.Sessions(now, pool.SessionFilter{Proxy: &x.ProxyID, Limit: 3}); len(page) != 1 || more || page[0].Key != x.Key {
+			t.Fatalf("of one proxy: %v, more %v", page, more)
+		}
+	})
 }
