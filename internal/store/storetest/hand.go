@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ var handTests = map[string]func(*testing.T, *fixture){
 	"AuditsAreKept":        auditsAreKept,
 	"HandInUnknownPool":    handInUnknownPool,
 	"AuditsSurviveRestart": auditsSurviveRestart,
+	"FilesAreCopied":       filesAreCopied,
 }
 
 func (f *fixture) revoke(filter pool.LeaseFilter, dry bool) store.RevokeResult {
@@ -230,5 +232,28 @@ func handInUnknownPool(t *testing.T, f *fixture) {
 		if !errors.Is(err, store.ErrNoPool) {
 			t.Errorf("call %d: %v", i+1, err)
 		}
+	}
+}
+
+// filesAreCopied looks only at stores that live in a file.
+func filesAreCopied(t *testing.T, f *fixture) {
+	file, ok := f.Store.(store.File)
+	if !ok {
+		t.Skip("this store is not a file")
+	}
+	f.add(spec(1))
+	snap, err := file.Snapshot(f.ctx())
+	f.must(err)
+	f.lease(pool.AcquireParams{}) // the store goes on beside it
+	n, err := io.Copy(io.Discard, snap)
+	f.must(err)
+	f.must(snap.Close())
+	if n == 0 || n != snap.Size() {
+		t.Fatalf("read %d of %d bytes", n, snap.Size())
+	}
+	h, err := file.Inspect(f.ctx())
+	f.must(err)
+	if h.WriteErr != nil || h.Damage != "" || h.Bytes == 0 || h.Written == 0 {
+		t.Fatalf("a good store: %+v", h)
 	}
 }
