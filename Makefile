@@ -28,7 +28,7 @@ test-model: ## play 10,000 sequences of 200 operations against the invariants
 FUZZTIME ?= 30s
 fuzz: ## fuzz every reader of outside input, the main ones for FUZZTIME
 	$(GO) test ./internal/proxy -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
-	$(GO) test ./internal/proxy -run '^$$' -fuzz '^FuzzReadList$$' -fuzztime 10s
+	for reader in List Lines CSV JSON JSONL; do $(GO) test ./internal/proxy -run '^$$' -fuzz "^FuzzRead$$reader\$$" -fuzztime 10s || exit 1; done
 	$(GO) test ./internal/config -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
 	$(GO) test ./internal/judge -run '^$$' -fuzz '^FuzzFacts$$' -fuzztime $(FUZZTIME)
 	$(GO) test ./internal/pool -run '^$$' -fuzz '^FuzzWindows$$' -fuzztime 10s
