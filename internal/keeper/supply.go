@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,8 +16,11 @@ import (
 // what the request says of all.
 type ImportRequest struct {
 	Pool         string
+	Format       proxy.Format // auto if empty
 	Scheme       proxy.Scheme // of lines that name none
-	Exit         string       // "", static, rotating, template
+	MapScheme    map[proxy.Scheme]proxy.Scheme
+	Columns      []string // header of a CSV list that has none
+	Exit         string   // "", static, rotating, template
 	Region       string
 	Group        string
 	Source       string
@@ -33,7 +37,8 @@ type ImportResult struct {
 	Accepted   int
 	Updated    int
 	Duplicates int
-	Rejected   []proxy.Rejection
+	Rejections int               // all of them
+	Rejected   []proxy.Rejection // the first thousand
 	Ignored    []proxy.Rejection
 }
 
@@ -52,7 +57,9 @@ func (k *Keeper) Import(ctx context.Context, r ImportRequest) (ImportResult, err
 	if err := k.EnsurePool(ctx, r.Pool); err != nil {
 		return res, err
 	}
-	list := proxy.ReadList(r.Body, proxy.ListOptions{Scheme: r.Scheme, AllowSpecial: r.AllowSpecial})
+	list := proxy.ReadList(r.Body, proxy.ListOptions{
+		Format: r.Format, Scheme: r.Scheme, MapScheme: r.MapScheme, Columns: r.Columns, AllowSpecial: r.AllowSpecial,
+	})
 	batch := make([]pool.Import, 0, importBatch)
 	for more := true; more; {
 		var entry proxy.Entry
@@ -70,7 +77,7 @@ func (k *Keeper) Import(ctx context.Context, r ImportRequest) (ImportResult, err
 			batch = batch[:0]
 		}
 	}
-	res.Rejected, res.Ignored = list.Rejected(), list.Ignored()
+	res.Rejections, res.Rejected, res.Ignored = list.RejectedCount(), list.Rejected(), list.Ignored()
 	k.wake(r.Pool)
 	return res, list.Err()
 }
@@ -161,11 +168,9 @@ func (k *Keeper) spec(r *ImportRequest, e proxy.Entry) pool.Import {
 	if e.Cap > 0 {
 		spec.Cap = e.Cap
 	}
-	switch {
-	case r.Exit != "":
-		spec.Exit, _ = pool.ParseExit(r.Exit) // checked before
-	case p.IsTemplate():
-		spec.Exit = pool.ExitTemplate
+	spec.Exit = usualExit(p)
+	if said := cmp.Or(e.Exit, r.Exit); said != "" {
+		spec.Exit, _ = pool.ParseExit(said) // checked before
 	}
 	return pool.Import{ID: p.ID(k.keys.ID), Spec: spec}
 }

@@ -44,6 +44,7 @@ type Store interface {
 	Pools
 	Views
 	Records
+	Specs
 
 	// Close flushes and releases the store. It is safe to call twice.
 	Close() error

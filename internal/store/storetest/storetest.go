@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"PolicyVersions":            policyVersions,
 		"SurvivesReopening":         survivesReopening,
 		"ExclusiveUnderConcurrency": exclusiveUnderConcurrency,
+		"SpecsByPage":               specsByPage,
 	} {
 		t.Run(name, func(t *testing.T) {
 			opened := open(t)
