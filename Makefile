@@ -5,7 +5,7 @@ LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GENERATE_CHECK := docs/configuration.md
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-model fuzz lint generate check bench kill nightly clean
+.PHONY: help build demo redis test test-model fuzz lint generate check bench kill nightly clean
 
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 14
@@ -16,7 +16,13 @@ build: ## build bin/hostler
 demo: build ## watch proxies being leased, cooled, recovered and scored
 	$(BIN) demo
 
-test: ## run all tests, with the race detector; brings what they need
+redis: ## install redis-server, which tests start, where it is missing
+	@command -v redis-server >/dev/null || { \
+	  command -v apt-get >/dev/null || { echo 'redis-server is missing: install Redis 7 and run this again' >&2; exit 1; }; \
+	  as=; [ "$$(id -u)" = 0 ] || as=sudo; \
+	  $$as apt-get update -qq && $$as apt-get install -y -qq redis-server >/dev/null; }
+
+test: redis ## run all tests, with the race detector; brings what they need
 	$(GO) mod download
 	$(GO) vet ./...
 	$(GO) test -race ./...

@@ -195,3 +195,16 @@ func (e *Entry) readPlace(text string) error {
 }
 
 func upper(c byte) bool { return c >= 'A' && c <= 'Z' }
+
+// ReadEntry reads one line of a list, or one JSON record.
+func ReadEntry(text string, defaultScheme Scheme) (Entry, error) {
+	l := List{noted: map[string]bool{}}
+	if text = strings.TrimSpace(text); text == "" {
+		return Entry{}, errNoPort
+	}
+	if text[0] == '{' {
+		e, _, err := l.readObject(0, []byte(text), defaultScheme)
+		return e, err
+	}
+	return l.parseLine(0, text, defaultScheme)
+}

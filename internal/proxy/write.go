@@ -121,11 +121,10 @@ func colons(p Proxy, userFirst bool) string {
 	if p.Scheme != SchemeHTTP {
 		text = string(p.Scheme) + "://" + text
 	}
-	l := List{noted: map[string]bool{}}
 	if strings.IndexByte(`#{"<`, text[0]) >= 0 || userFirst && text[0] == '[' && p.Username != "" || text != strings.TrimSpace(text) || stripComment(text) != text {
 		return plainURL(p)
 	}
-	if e, err := l.parseLine(0, text, SchemeHTTP); err != nil || e.Proxy != p {
+	if e, err := ReadEntry(text, SchemeHTTP); err != nil || e.Proxy != p {
 		return plainURL(p)
 	}
 	return text

@@ -66,7 +66,7 @@ func specsByPage(t *testing.T, f *fixture) {
 	if hosts, _ := f.specs(pool.Filter{}, 10); len(hosts) != 0 {
 		t.Errorf("removed, and one waits for its lease: %v", hosts)
 	}
-	if _, err := f.Specs(f.ctx(), store.SpecsParams{Pool: "nope", Limit: 1}); !errors.Is(err, store.ErrNoPool) { 
+	if _, err := f.Specs(f.ctx(), store.SpecsParams{Pool: "nope", Limit: 1}); !errors.Is(err, store.ErrNoPool) {
 		t.Errorf("an absent pool: %v", err)
 	}
 }
