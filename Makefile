@@ -53,6 +53,8 @@ kill: build ## kill -9 the daemon under load, KILLS times, and look for losses
 	HOSTLER_KILLS=$(KILLS) $(GO) test ./test/e2e -run TestKill -count=1 -timeout 30m -v
 
 bench: ## measure; docs/performance.md has the figures
+	$(GO) test ./internal/proxy -run '^$$' -bench . -cpu 1
+	$(GO) test ./internal/app -run '^$$' -bench Import -benchtime 500000x
 	$(GO) test ./internal/pool -run '^$$' -bench . -benchtime 300000x
 	$(GO) test ./internal/store/embedded -run '^$$' -bench . -benchtime 100000x
 

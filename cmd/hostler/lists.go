@@ -137,7 +137,7 @@ func (c *proxiesExportCmd) Run(ctx context.Context, e *env) error {
 // no file, such as a pipe, is written as it comes.
 func intoFile(name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		f, err := os.OpenFile(name, os.O_WRONLY, 0) //nolint:gosec // what the user names
 		if err != nil {
 			return &app.UsageError{Text: fmt.Sprintf("-o %s: %v", name, err)}
 		}

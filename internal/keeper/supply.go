@@ -42,9 +42,10 @@ type ImportResult struct {
 	Ignored    []proxy.Rejection
 }
 
-// importBatch is how many proxies go into the store at once: small enough that
-// an acquire beside an import hardly waits.
-const importBatch = 500
+// importBatch is how many proxies go into the store at once. An acquire beside an
+// import waits for one such commit, and for another that goes with its own; larger
+// ones import no faster (docs/performance.md).
+const importBatch = 32
 
 // Import reads a list and puts its proxies into a pool, which is made if there
 // is none. Bad lines never stop the rest.

@@ -54,12 +54,10 @@ func detect(in *bufio.Reader) (Format, error) {
 	case first[0] == '[' && opensArray(first[1:], rest):
 		return FormatJSON, nil
 	case first[0] == '{':
-		return detectObject(first, rest), nil
+		return detectObject(first, rest, len(head) == maxLine && len(rest) == 0), nil
 	}
-	if _, ok := readHeader(string(first)); ok {
-		if _, err := parse(string(first), SchemeHTTP, formAny); err != nil {
-			return FormatCSV, nil
-		}
+	if _, ok := readHeader(string(first)); ok && !isProxy(string(first)) {
+		return FormatCSV, nil
 	}
 	return FormatLines, nil
 }
@@ -85,19 +83,23 @@ func opensArray(line, rest []byte) bool {
 }
 
 // detectObject tells one object, which may hold a list, from objects line by line.
-func detectObject(first, rest []byte) Format {
+func detectObject(first, rest []byte, cut bool) Format {
 	var s scanner
-	for _, c := range first {
-		s.step(c)
-	}
+	err := s.through(string(first))
+	next, _ := firstLine(rest)
 	switch {
-	case s.inString:
-		return FormatLines // JSON has no line ends in strings: the line is broken by itself
-	case s.depth() > 0:
+	case cut:
+		return FormatJSON // too long for a record: a list inside
+	case err != nil:
+		return FormatLines // the line is broken by itself
+	case s.depth() > 0, len(next) == 0:
 		return FormatJSON
 	}
-	if next, _ := firstLine(rest); len(next) > 0 {
-		return FormatLines
-	}
-	return FormatJSON
+	return FormatLines
+}
+
+// isProxy says whether a text reads as a proxy.
+func isProxy(text string) bool {
+	_, err := parse(text, SchemeHTTP, formAny)
+	return err == nil
 }

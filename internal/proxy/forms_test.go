@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -66,6 +67,7 @@ func jsonCases() []listCase {
 		{name: "an IPv6 host", text: `[{"host":"2001:4860:4860::8888","port":80},{"address":"[2001:4860:4860::8888]:81"}]`, want: []string{"http://[2001:4860:4860::8888]:80", "http://[2001:4860:4860::8888]:81"}},
 		{name: "a template", text: `[{"host":"gw.example","port":80,"username":"u-{session}-{country}","password":"p"}]`, want: []string{"http://u-%7Bsession%7D-%7Bcountry%7D:p@gw.example:80"}},
 		{name: "a value that is too long", text: `[{"host":"8.8.8.1","port":80,"x":"` + strings.Repeat("x", 70_000) + `"},{"host":"8.8.8.2","port":80}]`, want: []string{"http://8.8.8.2:80"}, rejected: []string{"1: 64 KiB"}},
+		{name: "a list longer than what is looked at first", text: `{"data":[` + strings.Repeat(`"nonsense",`, 7000) + `"8.8.8.1:80"],"x":"y` + strings.Repeat("y", 70_000) + `","list":["8.8.8.2:80"]}`, want: []string{"http://8.8.8.1:80", "http://8.8.8.2:80"}, rejected: slices.Repeat([]string{"1: no port"}, 1000)},
 		{name: "brackets without end", text: strings.Repeat("[", 100) + "\n8.8.8.1:80", rejected: []string{"1: brackets", "1: in the middle"}},
 	}
 }

@@ -91,6 +91,7 @@ func readAll(t *testing.T, text string, format proxy.Format) (list []proxy.Entry
 // fuzzReader feeds one reader: what it accepts does not depend on how the text
 // comes in, and is accepted again when it is written and read.
 func fuzzReader(f *testing.F, format proxy.Format) {
+	f.Helper()
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		list := readAll(t, text, format)
@@ -121,6 +122,7 @@ func FuzzReadJSON(f *testing.F)  { fuzzReader(f, proxy.FormatJSON) }
 func FuzzReadJSONL(f *testing.F) { fuzzReader(f, proxy.FormatJSONL) }
 
 func benchmarkList(b *testing.B, line func(i int) string) {
+	b.Helper()
 	var list strings.Builder
 	for i := range 10_000 {
 		list.WriteString(line(i) + "\n")

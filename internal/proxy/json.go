@@ -98,7 +98,8 @@ func (r *jsonReader) root(c byte) (Entry, bool, error) {
 	case '"':
 		return r.value("")
 	case '#':
-		return Entry{}, false, r.source.comment()
+		r.source.comment()
+		return Entry{}, false, nil
 	}
 	// What follows is read line by line.
 	r.list.text.n = r.source.line - 1
@@ -298,11 +299,11 @@ func (s *jsonSource) peek() (byte, error) {
 }
 
 // comment passes over a line.
-func (s *jsonSource) comment() error {
+func (s *jsonSource) comment() {
 	for {
 		if c, err := s.in.ReadByte(); err != nil || c == '\n' {
 			s.line++
-			return nil // the error comes again
+			return // an error comes again
 		}
 	}
 }

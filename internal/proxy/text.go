@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -147,8 +148,8 @@ func (l *lines) next() (string, error) {
 
 // unread gives lines back that come again, the first first.
 func (l *lines) unread(texts []string) {
-	for i := len(texts) - 1; i >= 0; i-- {
-		l.back = append(l.back, texts[i])
+	for _, text := range slices.Backward(texts) {
+		l.back = append(l.back, text)
 	}
 	l.n -= len(texts)
 }

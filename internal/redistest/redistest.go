@@ -3,6 +3,7 @@ package redistest
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -30,7 +31,7 @@ func Start(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	words := append([]string{"--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)
-	cmd := exec.CommandContext(t.Context(), program, words...) // ends with the test, before its clean-up
+	cmd := exec.CommandContext(t.Context(), program, words...) //nolint:gosec // the program that was looked up; it ends with the test, before its clean-up
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -38,7 +39,7 @@ func Start(t *testing.T, args ...string) string {
 	}
 	t.Cleanup(func() { _ = cmd.Wait() }) // killed: its state says nothing
 	address := "127.0.0.1:" + port
-	if err := await(address); err != nil {
+	if err := await(t.Context(), address); err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		t.Fatalf("redis-server does not answer: %v\n%s", err, out.String())
@@ -48,7 +49,7 @@ func Start(t *testing.T, args ...string) string {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +58,12 @@ func freePort(t *testing.T) string {
 }
 
 // await waits until the server answers, be it that it wants a password.
-func await(address string) error {
+func await(ctx context.Context, address string) error {
 	deadline := time.Now().Add(10 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := ping(address)
+		err := ping(ctx, address)
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
@@ -70,8 +71,8 @@ func await(address string) error {
 	}
 }
 
-func ping(address string) error {
-	c, err := net.DialTimeout("tcp", address, time.Second)
+func ping(ctx context.Context, address string) error {
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
