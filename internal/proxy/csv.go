@@ -16,6 +16,7 @@ type csvReader struct {
 	line   int
 	more   entries
 	late   []late
+	aside  bool // rows hold more than is taken
 }
 
 // late is a cell of a scheme column that was not read yet, with what its row
@@ -118,7 +119,7 @@ func (r *csvReader) cells() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if strings.Trim(text, " \t,;|") == "" || text[0] == '#' {
+		if strings.Trim(text, " \t,;|") == "" || r.comment(text) {
 			continue
 		}
 		if r.header == nil {
@@ -130,6 +131,16 @@ func (r *csvReader) cells() ([]string, error) {
 		}
 		return r.row(text)
 	}
+}
+
+// comment says whether a line is a comment: below the header only if it has not
+// as many cells as a row, whose first cell may begin with a #.
+func (r *csvReader) comment(text string) bool {
+	if text[0] != '#' || r.header == nil {
+		return text[0] == '#'
+	}
+	cells, open, err := splitRow(text, r.header.comma)
+	return open || err != nil || len(cells) != len(r.header.fields)
 }
 
 // begin finds the header; taken says that the line was it.
@@ -153,6 +164,7 @@ func (r *csvReader) begin(text string) (taken bool, err error) {
 	r.header = h
 	for i, f := range h.fields {
 		if (f == fieldNone || f == fieldAside) && h.schemes[i] == "" {
+			r.aside = true
 			r.list.note(r.line, "column", h.names[i])
 		}
 	}
@@ -219,6 +231,9 @@ func (r *csvReader) record(cells []string) (*record, error) {
 				r.late = append(r.late, late{cell, scheme, rec})
 			}
 			continue
+		}
+		if r.aside {
+			cell = strings.Clone(cell) // what is left aside must not stay in memory with it
 		}
 		if err := rec.set(r.header.fields[i], cell); err != nil {
 			r.late = nil

@@ -28,6 +28,7 @@ func csvCases() []listCase {
 			want: []string{"http://u:p@8.8.8.6:80"}, rejected: []string{"2: does not end", "3: inside a cell", "4: behind a quoted", "5: 2 cells", "6: not a number"},
 		},
 		{name: "a cell over two lines", text: "host,port,note\n8.8.8.1,80,\"two\nlines\"\n8.8.8.2,80,x\n", want: []string{"http://8.8.8.1:80", "http://8.8.8.2:80"}, ignored: 1},
+		{name: "a # in the first cell", text: "# ours\npass,user,host,port\n#x,u,8.8.8.1,80\n# a comment\n#,,,\n", want: []string{"http://u:%23x@8.8.8.1:80"}, rejected: []string{"5: no host"}},
 		{name: "cells are literal", text: "host,port,user,pass\n8.8.8.1,80,u%41, p%41\n", want: []string{"http://u%2541:%20p%2541@8.8.8.1:80"}},
 		{name: "a flag named https", text: "proxy,https,region\n8.8.8.8:80,True,Japan\n", want: []string{"http://8.8.8.8:80 in Japan"}, ignored: 1},
 		{name: "flags named after schemes are not understood", text: "ip,port,http,socks5\n8.8.8.8,80,0,1\n", rejected: []string{"1: cells", "2: cells"}},

@@ -58,6 +58,9 @@ func parse(text string, scheme Scheme, as form) (Proxy, error) {
 		return Proxy{}, err
 	}
 	p.Scheme = scheme
+	if isURL && strings.IndexByte(text, '#') >= 0 { // a long note must not stay in memory with the proxy
+		p.Host, p.Username, p.Password = strings.Clone(p.Host), strings.Clone(p.Username), Secret(strings.Clone(string(p.Password)))
+	}
 	return p, p.checkCredentials()
 }
 

@@ -206,3 +206,15 @@ func TestRoundTripAndIdentity(t *testing.T) {
 		}
 	})
 }
+
+// Identities are kept in stores: they must never change.
+func TestIDStaysWhatItIs(t *testing.T) {
+	p := proxy.Proxy{Scheme: "http", Host: "gw.example", Port: 8080, Username: "bob", Password: "pä:ss"}
+	if got := p.ID([]byte("key")).String(); got != "5ddc5c5cdc7de6af6f2170fe38ab211b" {
+		t.Errorf("the id is %s", got)
+	}
+	long := proxy.Proxy{Scheme: "http", Host: "gw.example", Port: 8080, Username: strings.Repeat("u", 900)}
+	if got := long.ID([]byte("key")).String(); got != "93adde9ced661999926b093393d5db30" {
+		t.Errorf("the id is %s", got)
+	}
+}
