@@ -61,6 +61,7 @@ func (k *Keeper) Import(ctx context.Context, r ImportRequest) (ImportResult, err
 	list := proxy.ReadList(r.Body, proxy.ListOptions{
 		Format: r.Format, Scheme: r.Scheme, MapScheme: r.MapScheme, Columns: r.Columns, AllowSpecial: r.AllowSpecial,
 	})
+	pace := pacer{asks: k.asks.Load, now: k.store.Now}
 	batch := make([]pool.Import, 0, importBatch)
 	for more := true; more; {
 		var entry proxy.Entry
@@ -68,6 +69,7 @@ func (k *Keeper) Import(ctx context.Context, r ImportRequest) (ImportResult, err
 			batch = append(batch, k.spec(&r, entry))
 		}
 		if len(batch) == importBatch || !more && len(batch) > 0 {
+			pace.begin()
 			done, err := k.store.Import(ctx, store.ImportParams{Pool: r.Pool, Proxies: batch})
 			if err != nil {
 				return res, err
@@ -76,10 +78,11 @@ func (k *Keeper) Import(ctx context.Context, r ImportRequest) (ImportResult, err
 				return res, err
 			}
 			batch = batch[:0]
+			k.wake(r.Pool) // who waits need not wait for the end of the list
+			pace.rest(ctx)
 		}
 	}
 	res.Rejections, res.Rejected, res.Ignored = list.RejectedCount(), list.Rejected(), list.Ignored()
-	k.wake(r.Pool)
 	return res, list.Err()
 }
 
