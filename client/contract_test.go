@@ -182,6 +182,12 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		"applyConfig": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.ApplyConfig(ctx, strings.NewReader("pools: {}"), true)
 		},
+		"streamEvents": func(ctx context.Context, c *client.Client) (any, error) {
+			for e, err := range c.Events(ctx, 3) {
+				return e, err
+			}
+			return nil, io.ErrUnexpectedEOF
+		},
 		"health":  func(ctx context.Context, c *client.Client) (any, error) { return nil, c.Health(ctx) },
 		"ready":   func(ctx context.Context, c *client.Client) (any, error) { return nil, c.Ready(ctx) },
 		"openAPI": func(ctx context.Context, c *client.Client) (any, error) { return c.OpenAPI(ctx) },
@@ -261,7 +267,7 @@ func models() map[string]any {
 		"HeartbeatAnswer": client.Heartbeat{}, "LiveLease": client.LiveLease{}, "Window": client.Window{}, "Windows": client.Windows{},
 		"Hold": client.Hold{}, "Intervals": client.Intervals{}, "Proxy": client.Proxy{}, "Line": client.Rejection{},
 		"ImportAnswer": client.Imported{}, "Pair": client.Pair{}, "ProxyExplanation": client.Why{}, "LeaseTotals": client.LeaseTotals{},
-		"Pool": client.Pool{}, "TargetPolicy": client.TargetPolicy{}, "PoolConfig": client.PoolConfig{}, "Change": client.Change{},
+		"Pool": client.Pool{}, "Usage": client.Usage{}, "Money": client.Money{}, "Budget": client.Budget{}, "TargetPolicy": client.TargetPolicy{}, "PoolConfig": client.PoolConfig{}, "Change": client.Change{},
 		"PolicyApplied": client.Applied{}, "Group": client.Group{}, "Votes": client.Votes{}, "Target": client.Target{},
 		"Worker": client.Worker{}, "Session": client.Session{}, "Failure": client.Failure{}, "FinalFailure": client.FinalFailure{},
 		"CreatedToken": client.Token{}, "Problem": client.Problem{},

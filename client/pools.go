@@ -73,7 +73,10 @@ type Group struct {
 	Group     string           `json:"group"`
 	Proxies   int              `json:"proxies"`
 	HoldUntil *time.Time       `json:"hold_until"` // the whole group rests
+	Requests  int64            `json:"requests"`
 	Bytes     int64            `json:"bytes"`
+	Money     Money            `json:"money"`
+	Budget    *Budget          `json:"budget"` // nil = none was set
 	Windows   Windows          `json:"windows"`
 	Classes   map[string]int64 `json:"classes"`
 }

@@ -47,7 +47,9 @@ type Target struct {
 	ReuseIntervalMS int64            `json:"reuse_interval_ms"`
 	Resting         map[string]int   `json:"resting"` // proxies that rest for it: reuse_interval, pair_cooling
 	Holds           []Hold           `json:"holds"`
+	Requests        int64            `json:"requests"`
 	Bytes           int64            `json:"bytes"`
+	Money           Money            `json:"money"`
 	Windows         Windows          `json:"windows"`
 	Classes         map[string]int64 `json:"classes"`
 	LastUsedAt      *time.Time       `json:"last_used_at"`

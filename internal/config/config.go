@@ -205,7 +205,7 @@ func scalar(n ast.Node) (string, bool) {
 
 // known says whether any setting begins with a prefix.
 func known(prefix string) bool {
-	if strings.HasPrefix(prefix, "targets.") {
+	if named(prefix) {
 		return true
 	}
 	return slices.ContainsFunc(Fields(), func(f Field) bool { return strings.HasPrefix(f.Path, prefix) })
@@ -231,8 +231,8 @@ func Check(path, value string) error {
 }
 
 func set(p *pool.Policy, path, value string) error {
-	if name, setting, ok := targetField(path); ok {
-		return setTarget(p, name, setting, value)
+	if f, name, ok := namedField(path); ok {
+		return f.set(p, name, value)
 	}
 	for _, f := range Fields() {
 		if f.Path == path {
@@ -244,6 +244,9 @@ func set(p *pool.Policy, path, value string) error {
 
 // unknownText names the nearest setting: most unknown names are typing errors.
 func unknownText(path string) string {
+	if named(path) {
+		return namedText(path)
+	}
 	best, distance := "", len(path)/2+1
 	for _, f := range Fields() {
 		if d := editDistance(path, f.Path); d < distance {
@@ -290,6 +293,9 @@ func Apply(file, overrides Settings) (pool.Policy, error) {
 	return p, Validate(&p)
 }
 
+// maxFallbacks bounds the pools that one acquire may ask.
+const maxFallbacks = 8
+
 // Validate checks what no single setting can: that they fit each other.
 func Validate(p *pool.Policy) error {
 	switch {
@@ -299,6 +305,8 @@ func Validate(p *pool.Policy) error {
 		return &Error{Path: "cooldown.suspend_for", Text: fmt.Sprintf("%s is longer than cooldown.suspend_max %s", p.Cooldown.SuspendFor, p.Cooldown.SuspendMax)}
 	case p.Cooldown.RateHold > p.Cooldown.RateHoldMax:
 		return &Error{Path: "cooldown.rate_hold", Text: fmt.Sprintf("%s is longer than cooldown.rate_hold_max %s", p.Cooldown.RateHold, p.Cooldown.RateHoldMax)}
+	case len(p.FallbackPools) > maxFallbacks:
+		return &Error{Path: "fallback_pools", Text: fmt.Sprintf("%d pools are more than %d", len(p.FallbackPools), maxFallbacks)}
 	case len(p.Cooldown.Ladder) == 0:
 		return &Error{Path: "cooldown.ladder", Text: "has no step"}
 	}
@@ -332,10 +340,6 @@ func Values(p *pool.Policy) Settings {
 	for _, f := range Fields() {
 		v[f.Path] = f.get(p)
 	}
-	for name, t := range p.Targets {
-		if t.ReuseInterval != nil {
-			v["targets."+name+".reuse_interval"] = t.ReuseInterval.String()
-		}
-	}
+	EachNamed(p, func(f NamedField, name, value string) { v[f.Path(name)] = value })
 	return v
 }

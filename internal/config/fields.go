@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/hostler-proxy/hostler/internal/pool"
 )
@@ -100,6 +101,10 @@ func Fields() []Field {
 			func(p *pool.Policy) *time.Duration { return &p.Failures.Age }),
 		count("failures.max", "How many failure records are kept.", 100_000_000,
 			func(p *pool.Policy) *int { return &p.Failures.Max }),
+		word("currency", "Unit of prices and budgets; only shown. Up to 10 letters.",
+			func(p *pool.Policy) *string { return &p.Currency }),
+		poolNames("fallback_pools", "Pools that are asked in order when this one would refuse.",
+			func(p *pool.Policy) *[]string { return &p.FallbackPools }),
 		toggle("keep_query", "Keep query values in stored URLs; otherwise they are cut.",
 			func(p *pool.Policy) *bool { return &p.KeepQuery }),
 	}
@@ -196,6 +201,47 @@ func zone(path, doc string, at func(*pool.Policy) *string) Field {
 	}
 }
 
+// word is a text without blanks, at most 10 letters long.
+func word(path, doc string, at func(*pool.Policy) *string) Field {
+	return Field{
+		Path: path, Kind: "text", Doc: doc,
+		get: func(p *pool.Policy) string { return *at(p) },
+		set: func(p *pool.Policy, v string) error {
+			if len([]rune(v)) > 10 || strings.ContainsFunc(v, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }) {
+				return fmt.Errorf("%q is not a word of at most 10 letters", v)
+			}
+			*at(p) = v
+			return nil
+		},
+	}
+}
+
+// poolNames is a list of pools, each once.
+func poolNames(path, doc string, at func(*pool.Policy) *[]string) Field {
+	return Field{
+		Path: path, Kind: "names", Doc: doc,
+		get: func(p *pool.Policy) string { return strings.Join(*at(p), ", ") },
+		set: func(p *pool.Policy, v string) error {
+			var list []string
+			for part := range strings.SplitSeq(v, ",") {
+				name := strings.TrimSpace(part)
+				if name == "" && v == "" {
+					break
+				}
+				if err := CheckName(name); err != nil {
+					return err
+				}
+				if slices.Contains(list, name) {
+					return fmt.Errorf("pool %s stands twice", name)
+				}
+				list = append(list, name)
+			}
+			*at(p) = list
+			return nil
+		},
+	}
+}
+
 func toggle(path, doc string, at func(*pool.Policy) *bool) Field {
 	return Field{
 		Path: path, Kind: "switch", Doc: doc,
@@ -209,38 +255,4 @@ func toggle(path, doc string, at func(*pool.Policy) *bool) Field {
 			return nil
 		},
 	}
-}
-
-// targetField reads and writes the settings of one target, whose paths are
-// targets.NAME.setting; the name may hold dots.
-func targetField(path string) (name, setting string, ok bool) {
-	rest, found := strings.CutPrefix(path, "targets.")
-	if !found {
-		return "", "", false
-	}
-	i := strings.LastIndexByte(rest, '.')
-	if i <= 0 {
-		return "", "", false
-	}
-	return rest[:i], rest[i+1:], slices.Contains(targetSettings, rest[i+1:])
-}
-
-// targetSettings are the settings that a target can have of its own.
-var targetSettings = []string{"reuse_interval"}
-
-func setTarget(p *pool.Policy, name, setting, value string) error {
-	t := p.Targets[name]
-	switch setting {
-	case "reuse_interval":
-		d, err := parseDuration(value, 0, 24*time.Hour)
-		if err != nil {
-			return err
-		}
-		t.ReuseInterval = &d
-	}
-	if p.Targets == nil {
-		p.Targets = map[string]pool.TargetPolicy{}
-	}
-	p.Targets[name] = t
-	return nil
 }

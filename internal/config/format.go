@@ -36,19 +36,32 @@ func formatPool(b *strings.Builder, s Settings) {
 		} else {
 			section = ""
 		}
-		if f.Kind == "durations" {
+		if f.Kind == "durations" || f.Kind == "names" {
 			value = "[" + value + "]"
+		}
+		if value == "" {
+			value = `""`
 		}
 		fmt.Fprintf(b, "%s%s: %s\n", indent, name, value)
 	}
-	header := false
+	formatNamed(b, s)
+}
+
+// formatNamed writes what targets and groups have of their own, a line each.
+func formatNamed(b *strings.Builder, s Settings) {
+	lines := map[[2]string][]string{} // by section and name
 	for _, path := range slices.Sorted(maps.Keys(s)) {
-		if target, setting, ok := targetField(path); ok {
-			if !header {
-				b.WriteString("    targets:\n")
-				header = true
-			}
-			fmt.Fprintf(b, "      %s: {%s: %s}\n", strconv.Quote(target), setting, s[path])
+		if f, name, ok := namedField(path); ok {
+			at := [2]string{f.Section, name}
+			lines[at] = append(lines[at], f.Setting+": "+s[path])
 		}
+	}
+	section := ""
+	for _, at := range slices.SortedFunc(maps.Keys(lines), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		if at[0] != section {
+			section = at[0]
+			fmt.Fprintf(b, "    %s:\n", section)
+		}
+		fmt.Fprintf(b, "      %s: {%s}\n", strconv.Quote(at[1]), strings.Join(lines[at], ", "))
 	}
 }

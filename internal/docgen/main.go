@@ -45,7 +45,9 @@ func main() {
 	for _, f := range config.Fields() {
 		_, _ = fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", f.Path, f.Get(&policy), f.Doc)
 	}
-	b.WriteString("| `targets.NAME.reuse_interval` | the pool's | Least time between two starts of one proxy on that target. |\n")
+	for _, f := range config.NamedFields() {
+		_, _ = fmt.Fprintf(&b, "| `%s` | | %s |\n", f.Path("NAME"), f.Doc)
+	}
 	if err := os.WriteFile("../../docs/configuration.md", []byte(b.String()), 0o644); err != nil { //nolint:gosec // a document
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

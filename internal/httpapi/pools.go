@@ -77,20 +77,38 @@ func policyOf(p *pool.Policy) map[string]any {
 				list = append(list, durationMS(part))
 			}
 			place[name+"_ms"] = list
+		case "names":
+			place[name] = namesOf(f.Get(p))
 		case "number", "share", "switch":
 			place[name] = json.RawMessage(f.Get(p))
 		default:
 			place[name] = f.Get(p)
 		}
 	}
-	targets := map[string]any{}
-	for name, t := range p.Targets {
-		if t.ReuseInterval != nil {
-			targets[name] = map[string]any{"reuse_interval_ms": t.ReuseInterval.Milliseconds()}
+	named := map[string]map[string]map[string]any{"targets": {}, "groups": {}}
+	config.EachNamed(p, func(f config.NamedField, name, value string) {
+		of := named[f.Section]
+		if of[name] == nil {
+			of[name] = map[string]any{}
 		}
-	}
-	out["targets"] = targets
+		switch f.Kind {
+		case "duration":
+			of[name][f.Setting+"_ms"] = durationMS(value)
+		case "money":
+			of[name][f.Setting] = json.RawMessage(value)
+		default:
+			of[name][f.Setting] = value
+		}
+	})
+	out["targets"], out["groups"] = named["targets"], named["groups"]
 	return out
+}
+
+func namesOf(text string) []string {
+	if text == "" {
+		return []string{}
+	}
+	return strings.Split(text, ", ")
 }
 
 func nest(out map[string]any, path string) (place map[string]any, name string) {
@@ -322,7 +340,9 @@ type targetBody struct {
 	InFlight        int              `json:"in_flight"`
 	ReuseIntervalMS int64            `json:"reuse_interval_ms"`
 	Resting         map[string]int   `json:"resting"`
+	Requests        int64            `json:"requests"`
 	Bytes           int64            `json:"bytes"`
+	Money           moneyBody        `json:"money"`
 	Windows         windowsBody      `json:"windows"`
 	Classes         map[string]int64 `json:"classes"`
 	LastUsedAt      timestamp        `json:"last_used_at"`
@@ -339,11 +359,12 @@ func classesOf(counts *[pool.NumClasses]int64) map[string]int64 {
 }
 
 // targetOf shows a target. Its verdict is healthy as long as nothing judges it.
-func targetOf(poolName string, v *pool.TargetView, now pool.Time, day int32) targetBody {
+func targetOf(poolName string, v *pool.TargetView, at store.Moment) targetBody {
 	return targetBody{
 		Target: v.Name, Pool: poolName, Verdict: "healthy", Holds: []slotBody{}, Votes: voteBody{v.Votes.OK, v.Votes.Failed}, InFlight: v.InFlight,
 		ReuseIntervalMS: v.Reuse.Milliseconds(), Resting: map[string]int{"reuse_interval": v.Resting[0], "pair_cooling": v.Resting[1]},
-		Bytes: v.Bytes, Windows: windowsOf(&v.Windows, now, day), Classes: classesOf(&v.Classes), LastUsedAt: stamp(v.LastUsed),
+		Requests: v.Spend.Total.Requests, Bytes: v.Spend.Total.Bytes, Money: moneyOf(&v.Spend, at.Calendar, &v.Windows, at.Now, 0),
+		Windows: windowsOf(&v.Windows, at.Now, at.Day), Classes: classesOf(&v.Classes), LastUsedAt: stamp(v.LastUsed),
 	}
 }
 
@@ -355,7 +376,7 @@ func (s *Server) targets(r *http.Request) ([]targetBody, error) {
 	}
 	out := []targetBody{}
 	for i := range res.Targets {
-		out = append(out, targetOf(name, &res.Targets[i], res.Now, res.Day))
+		out = append(out, targetOf(name, &res.Targets[i], res.Moment))
 	}
 	return out, nil
 }

@@ -109,6 +109,7 @@ func (s *Server) routes() {
 		{"GET /v1/tokens", roleOperator, s.listTokens},
 		{"POST /v1/tokens", roleOperator, s.postToken},
 		{"DELETE /v1/tokens/{name}", roleOperator, s.deleteToken},
+		{"GET /v1/events", roleViewer, s.streamEvents},
 		{"GET /v1/config", roleViewer, s.getConfig},
 		{"PUT /v1/config", roleOperator, s.putConfig},
 		{"GET /healthz", rolePublic, s.healthz},

@@ -24,7 +24,10 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request) error {
 		Group     string           `json:"group"`
 		Proxies   int              `json:"proxies"`
 		HoldUntil timestamp        `json:"hold_until"`
+		Requests  int64            `json:"requests"`
 		Bytes     int64            `json:"bytes"`
+		Money     moneyBody        `json:"money"`
+		Budget    *budgetBody      `json:"budget"`
 		Windows   windowsBody      `json:"windows"`
 		Classes   map[string]int64 `json:"classes"`
 	}
@@ -32,7 +35,9 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request) error {
 	for i := range res.Groups {
 		g := &res.Groups[i]
 		b := groupBody{
-			Group: g.Name, Proxies: g.Proxies, Bytes: g.Bytes, Windows: windowsOf(&g.Windows, res.Now, res.Day), Classes: classesOf(&g.Classes),
+			Group: g.Name, Proxies: g.Proxies, Requests: g.Spend.Total.Requests, Bytes: g.Spend.Total.Bytes,
+			Money:  moneyOf(&g.Spend, res.Calendar, &g.Windows, res.Now, flatDay(&g.Policy, res.Calendar)),
+			Budget: budgetOf(g, res.Now, res.Calendar), Windows: windowsOf(&g.Windows, res.Now, res.Day), Classes: classesOf(&g.Classes),
 		}
 		if g.HoldUntil > res.Now {
 			b.HoldUntil = stamp(g.HoldUntil)

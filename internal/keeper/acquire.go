@@ -88,20 +88,23 @@ func (k *Keeper) Acquire(ctx context.Context, r AcquireRequest) (Acquired, error
 		Concurrency: r.WorkerConcurrency, Count: r.Count, TTL: r.TTL, Session: r.Session, Select: r.Select,
 		LeastBad: r.LeastBad, Request: cleanRequest(r.Request, policy.KeepQuery),
 	}}
-	res, err := k.acquire(ctx, params, r.Wait)
+	res, from, err := k.acquireAnywhere(ctx, params, &policy, r.Wait)
 	if err != nil {
 		return Acquired{}, err
 	}
 	if ctx.Err() != nil {
-		k.giveBack(r.Pool, res.Grants)
+		k.giveBack(from, res.Grants)
 		return Acquired{}, ctx.Err()
 	}
-	a := Acquired{Refusal: res.Refusal, Advice: k.advise(ctx, r.Pool, r.Target, r.Tenant, r.Worker)}
+	a := Acquired{Refusal: res.Refusal, Advice: k.advise(ctx, from, r.Target, r.Tenant, r.Worker)}
 	if res.Refusal != nil {
 		a.RetryAfter = k.retryAfter(res.Refusal)
 	}
+	if from != r.Pool {
+		policy, _ = k.policy(from)
+	}
 	for i := range res.Grants {
-		a.Leases = append(a.Leases, k.lease(r.Pool, &policy, &res.Grants[i]))
+		a.Leases = append(a.Leases, k.lease(from, &policy, &res.Grants[i]))
 	}
 	return a, nil
 }

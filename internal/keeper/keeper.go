@@ -45,6 +45,10 @@ type Keeper struct {
 	wg    sync.WaitGroup
 	ready bool
 	asks  atomic.Int64 // acquires ever
+
+	turns  turns // of acquires that several pools may answer
+	events events
+	marks  map[string]int // of budgets, by pool and group; the loop's own
 }
 
 // knownPool is what the keeper remembers of a pool between operations.
@@ -65,7 +69,7 @@ func New(ctx context.Context, o Options) (*Keeper, error) {
 	base, stop := context.WithCancel(context.WithoutCancel(ctx))
 	k := &Keeper{
 		store: o.Store, log: o.Log, keys: keys, every: o.RecoverEvery, rooms: map[string]*room{}, known: map[string]*knownPool{},
-		base: base, stop: stop,
+		marks: map[string]int{}, base: base, stop: stop,
 	}
 	pools, err := o.Store.ListPools(ctx)
 	if err != nil {
@@ -164,6 +168,9 @@ func (k *Keeper) Close() {
 	k.stop()
 	k.wg.Wait()
 }
+
+// Stopping is closed when the keeper goes.
+func (k *Keeper) Stopping() <-chan struct{} { return k.base.Done() }
 
 // Ready says whether the keeper can serve: the store answers, and recovery runs.
 func (k *Keeper) Ready(ctx context.Context) error {

@@ -17,6 +17,7 @@ func (k *Keeper) recoverAll(ctx context.Context) time.Duration {
 	for _, name := range k.poolNames() {
 		wait = min(wait, k.recoverPool(ctx, name))
 	}
+	k.watchBudgets(ctx)
 	k.mu.Lock()
 	k.pass = k.store.Now()
 	k.mu.Unlock()

@@ -22,6 +22,7 @@ var (
 type AcquireParams struct {
 	CallID      string // the caller's request_id; "" = not idempotent
 	Digest      uint64 // of the caller's body
+	Repeat      bool   // answer only what was granted for CallID before: neither grants nor a refusal if nothing was
 	Target      string
 	Tenant      string
 	Worker      string
@@ -67,6 +68,9 @@ func (s *State) Acquire(now Time, a AcquireParams, rng *rand.Rand) (AcquireResul
 		if c, ok := s.calls[key]; ok {
 			return s.again(c, &a)
 		}
+	}
+	if a.Repeat {
+		return AcquireResult{}, nil
 	}
 	t := s.target(a.Target)
 	t.LastUsed = s.now

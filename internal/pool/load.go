@@ -43,7 +43,7 @@ func (s *State) LoadTarget(n uint32, t Target) error {
 		return fmt.Errorf("target %q (number %d) stands twice", t.Name, n)
 	}
 	s.targets[n] = &Target{
-		Name: t.Name, LastUsed: t.LastUsed, Windows: t.Windows, Classes: t.Classes, Bytes: t.Bytes, Votes: t.Votes,
+		Name: t.Name, LastUsed: t.LastUsed, Windows: t.Windows, Classes: t.Classes, Spend: t.Spend, Votes: t.Votes,
 		n: n, pairs: map[uint32]uint32{},
 	}
 	s.byTarget[t.Name] = n
@@ -70,6 +70,7 @@ func (s *State) LoadGroup(g Group) {
 	known := s.group(g.Name)
 	*known = g
 	known.dirty = 0
+	s.price(known)
 }
 
 // LoadPair puts a pair's record back, after its proxy and target.
@@ -154,6 +155,7 @@ func (s *State) Credit() float64 { return s.credit }
 
 // Loaded ends the loading: numbers that nothing uses are free again.
 func (s *State) Loaded(now Time) {
+	s.dayEnds = 0 // budgets were read without knowing the day
 	s.tick(now)
 	spoken := map[uint32]bool{}
 	s.leases.eachEnded(func(l *Lease) {

@@ -81,14 +81,14 @@ func (n *Note) counts() (add, sub Counts) {
 }
 
 func (s *State) amend(p *Proxy, t *Target, w *Worker, at Time, add, sub Counts) {
-	p.Windows.Amend(at, s.day, s.now, add, sub)
-	t.Windows.Amend(at, s.day, s.now, add, sub)
-	w.Windows.Amend(at, s.day, s.now, add, sub)
+	p.Windows.Amend(at, s.calendar.Day, s.now, add, sub)
+	t.Windows.Amend(at, s.calendar.Day, s.now, add, sub)
+	w.Windows.Amend(at, s.calendar.Day, s.now, add, sub)
 	s.changed.proxy(p, dirtyWindows)
 	s.changed.target(t)
 	s.changed.worker(w)
 	if g := p.group; g != nil {
-		g.Windows.Amend(at, s.day, s.now, add, sub)
+		g.Windows.Amend(at, s.calendar.Day, s.now, add, sub)
 		s.changed.group(g)
 	}
 }
@@ -99,7 +99,7 @@ func (s *State) ban(n *Note, p *Proxy, t *Target, rng *rand.Rand) {
 	outcome := Outcome{Class: ClassBlockedSoft}
 	lease := Lease{Key: n.Key, More: noMore, Proxy: p.n, Target: t.n, Granted: n.Granted, Fence: n.Fence}
 	s.caze = Case{
-		Now: s.now, Day: s.day, Policy: &s.policy, Lease: &lease, Kind: EndReport, Outcome: &outcome,
+		Now: s.now, Day: s.calendar.Day, Policy: &s.policy, Lease: &lease, Kind: EndReport, Outcome: &outcome,
 		Proxy: p, Group: p.group, Target: t, Jitter: rng.Float64(),
 	}
 	if pair := t.pair(p.n); pair != nil {

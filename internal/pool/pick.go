@@ -86,7 +86,7 @@ func (s *State) pickTier(q *query, t tier, rng *rand.Rand) (uint32, bool) {
 	s.cand = s.cand[:0]
 	for _, class := range q.classes {
 		c := s.classes[class]
-		if c.group != nil && c.group.HoldUntil > s.now {
+		if c.group.heldUntil() > s.now {
 			continue
 		}
 		s.gather(q, class, t)
@@ -206,7 +206,7 @@ func (s *State) eligible(q *query, n uint32) (Reason, bool) {
 	if !h.free {
 		return statusReason(h), false
 	}
-	if g := s.classes[h.class].group; g != nil && g.HoldUntil > s.now {
+	if s.classes[h.class].group.heldUntil() > s.now {
 		return ReasonGroupHold, false
 	}
 	pair := q.target.pair(n)

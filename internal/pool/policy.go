@@ -27,6 +27,12 @@ type Policy struct {
 	ReuseInterval time.Duration `json:"reuse_interval"`
 	// Targets holds what differs for a target, by its name.
 	Targets map[string]TargetPolicy `json:"targets,omitempty"`
+	// Groups holds prices and budgets of provider accounts, by group.
+	Groups map[string]GroupPolicy `json:"groups,omitempty"`
+	// Currency names the unit of prices and budgets; it is only shown.
+	Currency string `json:"currency,omitempty"`
+	// FallbackPools are asked in order when this pool would refuse.
+	FallbackPools []string `json:"fallback_pools,omitempty"`
 
 	Cooldown Cooldown `json:"cooldown"`
 	Caps     Caps     `json:"caps"`

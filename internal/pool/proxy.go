@@ -159,7 +159,7 @@ type Admin struct {
 
 // Mech is what the mechanics know of a proxy.
 type Mech struct {
-	Uses      int64 // grants ever
+	Uses      int64 // grants ever, without those given back unused
 	Fence     int64 // of the last grant; strictly increasing
 	LastStart Time  // time of the last grant
 	LastEnd   Time  // time of the last ended lease

@@ -42,6 +42,9 @@ type Refusal struct {
 	// NextDue is the next time at which a rest ends that may free a proxy for
 	// this caller; 0 = none is known.
 	NextDue Time
+	// Stopped says that a group's budget is spent and the operator wants a refusal,
+	// not a fallback pool.
+	Stopped bool
 	// Held says that leases are out whose return would help.
 	Held bool
 }
@@ -61,9 +64,8 @@ func (s *State) refuse(q *query) *Refusal {
 		if at, ok := s.nextWake(c); ok {
 			r.soonest(at)
 		}
-		if c.group != nil {
-			r.soonest(c.group.HoldUntil)
-		}
+		r.soonest(c.group.heldUntil())
+		r.Stopped = r.Stopped || c.group.stops(s.now)
 	}
 	if q.own != nil {
 		r.Held = q.own.used
@@ -98,7 +100,7 @@ func (s *State) explainClass(q *query, n uint16, r *Refusal) int {
 	r.Reasons[ReasonDraining] += c.count[StatusDraining]
 	r.Reasons[ReasonDisabled] += c.count[StatusDisabled]
 	r.Reasons[ReasonExpired] += c.count[StatusExpired]
-	if c.group != nil && c.group.HoldUntil > s.now {
+	if c.group.heldUntil() > s.now {
 		r.Reasons[ReasonGroupHold] += free
 		return 0
 	}

@@ -92,12 +92,13 @@ func (s *State) stillNamed(tomb *Lease) bool {
 func (s *State) addLate(tomb *Lease, o *Outcome) {
 	p, t := s.proxies[tomb.Proxy], s.targets[tomb.Target]
 	s.caze = Case{
-		Now: s.now, Day: s.day, Policy: &s.policy, Lease: tomb, Kind: EndReport, Outcome: o,
+		Now: s.now, Day: s.calendar.Day, Policy: &s.policy, Lease: tomb, Kind: EndReport, Outcome: o,
 		Proxy: p, Group: p.group, Target: t,
 	}
 	s.ruling.reset()
 	s.judge(&s.caze, &s.ruling)
 	s.addCounts(p, t, nil, o, s.ruling.Counts)
+	s.spend(p, t, Usage{Bytes: o.Bytes}) // the request was counted when the lease expired
 }
 
 // end ends a live lease and applies the judge's ruling.
@@ -109,18 +110,24 @@ func (s *State) end(lease *Lease, kind EndKind, o *Outcome, rng *rand.Rand) {
 	case EndReport:
 		w.Reported++
 		s.totals.Reported++
+		if reached(o.Class) {
+			s.spend(p, t, Usage{Requests: 1, Bytes: o.Bytes})
+		}
 		drop = s.rule(lease, kind, o, p, t, w, rng)
 	case EndExpire:
 		w.Expired++
 		s.totals.Expired++
+		s.spend(p, t, Usage{Requests: 1})
 		s.delayPair(lease, p, t)
 		drop = s.rule(lease, kind, o, p, t, w, rng)
 	case EndRelease:
 		w.Released++
 		s.totals.Released++
+		p.Mech.Uses--
 		s.unrestPair(lease, t)
 	case EndUse:
 		s.totals.Used++
+		s.spend(p, t, Usage{Requests: 1})
 	case EndRevoke:
 		s.totals.Revoked++
 		s.delayPair(lease, p, t)
@@ -218,7 +225,7 @@ func (s *State) unrestPair(lease *Lease, t *Target) {
 // rule asks the judge and does what it says; it tells whether the session is to go.
 func (s *State) rule(lease *Lease, kind EndKind, o *Outcome, p *Proxy, t *Target, w *Worker, rng *rand.Rand) bool {
 	s.caze = Case{
-		Now: s.now, Day: s.day, Policy: &s.policy, Lease: lease, Kind: kind, Outcome: o,
+		Now: s.now, Day: s.calendar.Day, Policy: &s.policy, Lease: lease, Kind: kind, Outcome: o,
 		Proxy: p, Group: p.group, Target: t, Jitter: rng.Float64(),
 	}
 	pair := t.pair(lease.Proxy)
@@ -284,21 +291,18 @@ func (s *State) clear(t *Target, pair *Pair) {
 
 // addCounts adds an outcome to the windows of all that took part.
 func (s *State) addCounts(p *Proxy, t *Target, w *Worker, o *Outcome, d Counts) {
-	p.Windows.Add(s.now, s.day, d)
-	p.Bytes += o.Bytes
+	p.Windows.Add(s.now, s.calendar.Day, d)
 	s.changed.proxy(p, dirtyWindows)
-	t.Windows.Add(s.now, s.day, d)
+	t.Windows.Add(s.now, s.calendar.Day, d)
 	t.Classes[o.Class]++
-	t.Bytes += o.Bytes
 	s.changed.target(t)
 	if g := s.caze.Group; g != nil {
-		g.Windows.Add(s.now, s.day, d)
+		g.Windows.Add(s.now, s.calendar.Day, d)
 		g.Classes[o.Class]++
-		g.Bytes += o.Bytes
 		s.changed.group(g)
 	}
 	if w != nil {
-		w.Windows.Add(s.now, s.day, d)
+		w.Windows.Add(s.now, s.calendar.Day, d)
 		s.changed.worker(w)
 	}
 }

@@ -17,9 +17,10 @@ type State struct {
 	reuse  []time.Duration // by target number; -1 = not looked up yet
 	zone   *time.Location
 
-	now     Time
-	day     int32
-	dayEnds Time // the day number holds until this
+	now       Time
+	calendar  Calendar
+	dayEnds   Time // the calendar holds until this
+	monthEnds Time
 
 	proxies     []*Proxy // by number; nil = free number
 	hot         []hot    // by number: what picks read
@@ -146,18 +147,30 @@ func (s *State) tick(now Time) {
 func (s *State) startDay() {
 	local := s.now.Std().In(s.zone)
 	year, month, day := local.Date()
-	s.day = int32(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / 86400)
+	s.calendar = Calendar{
+		Day:   int32(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / 86400),
+		Month: int32(year*12 + int(month) - 1),
+	}
 	s.dayEnds = At(time.Date(year, month, day+1, 0, 0, 0, 0, s.zone))
+	s.monthEnds = At(time.Date(year, month+1, 1, 0, 0, 0, 0, s.zone))
 	if s.dayEnds <= s.now { // a zone without a midnight on that day
 		s.dayEnds = s.now.Add(time.Hour)
 	}
+	s.monthEnds = max(s.monthEnds, s.dayEnds)
+	s.priceGroups()
 }
 
 // Now is the newest time that the state has seen.
 func (s *State) Now() Time { return s.now }
 
+// Calendar is a local day and month: days since 1970, and months since the year 0.
+type Calendar struct{ Day, Month int32 }
+
+// Calendar is the local day and month in force.
+func (s *State) Calendar() Calendar { return s.calendar }
+
 // Day is the local day number in force.
-func (s *State) Day() int32 { return s.day }
+func (s *State) Day() int32 { return s.calendar.Day }
 
 func (s *State) reuseOf(target uint32) time.Duration {
 	for int(target) >= len(s.reuse) {
@@ -221,6 +234,7 @@ func (s *State) group(name string) *Group {
 	g, ok := s.groups[name]
 	if !ok {
 		g = &Group{Name: name}
+		s.price(g)
 		s.groups[name] = g
 	}
 	return g

@@ -14,7 +14,7 @@ type Target struct {
 	LastUsed Time
 	Windows  Windows
 	Classes  [NumClasses]int64
-	Bytes    int64
+	Spend    Spend
 	// Votes count the current epoch.
 	Votes Votes
 
@@ -118,11 +118,14 @@ type Group struct {
 	// HoldUntil keeps the whole group back, after its account ran out of quota.
 	HoldUntil Time
 	HoldSteps uint8
-	Windows   Windows
-	Classes   [NumClasses]int64
-	Bytes     int64
+	// BudgetUntil keeps it back after its budget is spent. It follows from Spend and the policy.
+	BudgetUntil Time
+	Windows     Windows
+	Classes     [NumClasses]int64
+	Spend       Spend
 
-	dirty dirty
+	policy *GroupPolicy // nil = none
+	dirty  dirty
 }
 
 // Worker is the record of a process that leases.

@@ -34,7 +34,7 @@ func (s *State) View(now Time, p *Proxy) ProxyView {
 	}
 	v.Ten = p.Windows.TenMinutes(s.now)
 	v.Hour = p.Windows.Hour(s.now)
-	v.Today = p.Windows.Day(s.now, s.day)
+	v.Today = p.Windows.Day(s.now, s.calendar.Day)
 	return v
 }
 
@@ -86,7 +86,7 @@ func (s *State) Counts(now Time) Numbers {
 		}
 		c.Leased += class.used
 		c.Full += class.full
-		if class.group != nil && class.group.HoldUntil > s.now {
+		if class.group.heldUntil() > s.now {
 			continue
 		}
 		for t := range class.free {
@@ -179,7 +179,11 @@ func (s *State) Groups() []GroupView {
 	}
 	var list []GroupView
 	for _, g := range s.groups {
-		list = append(list, GroupView{*g, size[g.Name]})
+		view := GroupView{Group: *g, Proxies: size[g.Name]}
+		if g.policy != nil {
+			view.Policy = *g.policy
+		}
+		list = append(list, view)
 	}
 	slices.SortFunc(list, func(a, b GroupView) int { return cmp.Compare(a.Name, b.Name) })
 	return list
@@ -188,6 +192,7 @@ func (s *State) Groups() []GroupView {
 // GroupView is a copy of a group's record.
 type GroupView struct {
 	Group
+	Policy  GroupPolicy
 	Proxies int
 }
 

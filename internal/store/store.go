@@ -209,10 +209,10 @@ type Views interface {
 	EndSession(ctx context.Context, poolName, key string) (bool, error)
 }
 
-// Moment is when a view was taken: the time and the local day number.
+// Moment is when a view was taken: the time, and the local day and month.
 type Moment struct {
 	Now pool.Time
-	Day int32
+	pool.Calendar
 }
 
 // WorkersResult lists workers, last seen first.

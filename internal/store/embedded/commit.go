@@ -136,13 +136,14 @@ func (s *Store) write() (err error) {
 	defer end(&err)
 	for name, p := range s.pools {
 		s.sink.pool, s.sink.name = p.id, name
+		if !p.state.Changed() {
+			continue
+		}
 		if err := p.state.Take(s.sink); err != nil {
 			return err
 		}
-		if p.touched {
-			if err := s.sink.putTotals(p); err != nil {
-				return err
-			}
+		if err := s.sink.putTotals(p); err != nil {
+			return err
 		}
 	}
 	return nil

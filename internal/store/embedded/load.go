@@ -246,13 +246,24 @@ func (l *loader) group(r *sqlite.Stmt) error {
 		return err
 	}
 	g := pool.Group{
-		Name: r.GetText("name"), HoldUntil: at(r, "hold_until"), HoldSteps: uint8(r.GetInt64("hold_steps")), Bytes: r.GetInt64("bytes"),
+		Name: r.GetText("name"), HoldUntil: at(r, "hold_until"), HoldSteps: uint8(r.GetInt64("hold_steps")), Spend: readSpend(r),
 	}
 	if err := readCounts(r, &g.Classes, &g.Windows); err != nil {
 		return err
 	}
 	st.LoadGroup(g)
 	return nil
+}
+
+func readSpend(r *sqlite.Stmt) pool.Spend {
+	usage := func(prefix string) pool.Usage {
+		return pool.Usage{
+			Requests: r.GetInt64(prefix + "requests"), Bytes: r.GetInt64(prefix + "bytes"), Cost: pool.Money(r.GetInt64(prefix + "cost")),
+		}
+	}
+	return pool.Spend{
+		Total: usage(""), InDay: usage("day_"), InMonth: usage("month_"), Day: int32(r.GetInt64("day")), Month: int32(r.GetInt64("month")),
+	}
 }
 
 func readCounts(r *sqlite.Stmt, classes *[pool.NumClasses]int64, windows *pool.Windows) error {
@@ -275,7 +286,7 @@ func (l *loader) target(r *sqlite.Stmt) error {
 	if err != nil {
 		return err
 	}
-	t := pool.Target{Name: r.GetText("name"), LastUsed: at(r, "last_used"), Bytes: r.GetInt64("bytes"), Votes: pool.Votes{
+	t := pool.Target{Name: r.GetText("name"), LastUsed: at(r, "last_used"), Spend: readSpend(r), Votes: pool.Votes{
 		Epoch: uint32(r.GetInt64("epoch")), OK: int32(r.GetInt64("votes_ok")), Failed: int32(r.GetInt64("votes_failed")),
 		ByLease: int32(r.GetInt64("votes_leases")),
 	}}

@@ -65,10 +65,9 @@ type Store struct {
 
 // keptPool is a pool in memory with its number and policy record.
 type keptPool struct {
-	id      int64
-	state   *pool.State
-	record  store.PolicyRecord
-	touched bool // totals to be written
+	id     int64
+	state  *pool.State
+	record store.PolicyRecord
 }
 
 var _ store.Store = (*Store)(nil)

@@ -47,13 +47,19 @@ CREATE TABLE pair ( -- one proxy on one target; the columns from version on are 
 );
 
 CREATE TABLE target (
-  n INTEGER PRIMARY KEY, name TEXT NOT NULL, last_used INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  n INTEGER PRIMARY KEY, name TEXT NOT NULL, last_used INTEGER NOT NULL,
   epoch INTEGER NOT NULL, votes_ok INTEGER NOT NULL, votes_failed INTEGER NOT NULL, votes_leases INTEGER NOT NULL,
+  requests INTEGER NOT NULL, bytes INTEGER NOT NULL, cost INTEGER NOT NULL, -- ever; cost in billionths of the currency
+  day INTEGER NOT NULL, day_requests INTEGER NOT NULL, day_bytes INTEGER NOT NULL, day_cost INTEGER NOT NULL,
+  month INTEGER NOT NULL, month_requests INTEGER NOT NULL, month_bytes INTEGER NOT NULL, month_cost INTEGER NOT NULL,
   classes TEXT NOT NULL, windows BLOB
 );
 
 CREATE TABLE grp (
-  pool INTEGER, name TEXT, hold_until INTEGER NOT NULL, hold_steps INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  pool INTEGER, name TEXT, hold_until INTEGER NOT NULL, hold_steps INTEGER NOT NULL,
+  requests INTEGER NOT NULL, bytes INTEGER NOT NULL, cost INTEGER NOT NULL, -- as in target
+  day INTEGER NOT NULL, day_requests INTEGER NOT NULL, day_bytes INTEGER NOT NULL, day_cost INTEGER NOT NULL,
+  month INTEGER NOT NULL, month_requests INTEGER NOT NULL, month_bytes INTEGER NOT NULL, month_cost INTEGER NOT NULL,
   classes TEXT NOT NULL, windows BLOB,
   PRIMARY KEY (pool, name)
 ) WITHOUT ROWID;

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,8 +42,8 @@ func newSink(db *sqlite.Conn) (*sink, error) {
 		{&s.putJudge, upsert("proxy_judge", 19)},
 		{&s.endLease, "UPDATE lease SET ended = ?2, kind = ?3, class = ?4, late = ?5 WHERE n = ?1"},
 		{&s.putPair, upsert("pair", 19)},
-		{&s.putTarget, upsert("target", 10)},
-		{&s.putGroup, upsert("grp", 7)},
+		{&s.putTarget, upsert("target", 20)},
+		{&s.putGroup, upsert("grp", 17)},
 		{&s.putWorker, upsert("worker", 12)},
 		{&s.putSession, upsert("session", 7)},
 		{&s.putLease, upsert("lease", 29)},
@@ -214,13 +215,18 @@ func (s *sink) PutPair(name pool.PairName, p *pool.Pair) error {
 func (s *sink) PutTarget(t *pool.Target) error {
 	v := &t.Votes
 	return s.numbered(s.putTarget, int64(t.Number())).text(t.Name).
-		int(int64(t.LastUsed), t.Bytes, int64(v.Epoch), int64(v.OK), int64(v.Failed), int64(v.ByLease)).
+		int(int64(t.LastUsed), int64(v.Epoch), int64(v.OK), int64(v.Failed), int64(v.ByLease)).int(spend(&t.Spend)...).
 		text(classCounts(&t.Classes)).blob(s.windows(&t.Windows)).run()
 }
 
 func (s *sink) PutGroup(g *pool.Group) error {
-	return s.row(s.putGroup).text(g.Name).int(int64(g.HoldUntil), int64(g.HoldSteps), g.Bytes).
+	return s.row(s.putGroup).text(g.Name).int(int64(g.HoldUntil), int64(g.HoldSteps)).int(spend(&g.Spend)...).
 		text(classCounts(&g.Classes)).blob(s.windows(&g.Windows)).run()
+}
+
+func spend(s *pool.Spend) []int64 {
+	u := func(u *pool.Usage) []int64 { return []int64{u.Requests, u.Bytes, int64(u.Cost)} }
+	return slices.Concat(u(&s.Total), []int64{int64(s.Day)}, u(&s.InDay), []int64{int64(s.Month)}, u(&s.InMonth))
 }
 
 // classCounts is the counts by class, those that are not 0, as JSON.

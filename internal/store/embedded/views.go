@@ -66,7 +66,7 @@ func (s *Store) Leases(ctx context.Context, poolName string, limit int) (list []
 func (s *Store) Workers(ctx context.Context, poolName string) (res store.WorkersResult, err error) {
 	err = s.look(ctx, poolName, func(st *pool.State) error {
 		res.Workers = st.Workers()
-		res.Moment = store.Moment{Now: st.Now(), Day: st.Day()}
+		res.Moment = store.Moment{Now: st.Now(), Calendar: st.Calendar()}
 		return nil
 	})
 	return res, err
@@ -76,7 +76,7 @@ func (s *Store) Workers(ctx context.Context, poolName string) (res store.Workers
 func (s *Store) Targets(ctx context.Context, poolName string) (res store.TargetsResult, err error) {
 	err = s.look(ctx, poolName, func(st *pool.State) error {
 		res.Targets = st.Targets(s.now(0))
-		res.Moment = store.Moment{Now: st.Now(), Day: st.Day()}
+		res.Moment = store.Moment{Now: st.Now(), Calendar: st.Calendar()}
 		return nil
 	})
 	return res, err
@@ -86,7 +86,7 @@ func (s *Store) Targets(ctx context.Context, poolName string) (res store.Targets
 func (s *Store) Groups(ctx context.Context, poolName string) (res store.GroupsResult, err error) {
 	err = s.look(ctx, poolName, func(st *pool.State) error {
 		res.Groups = st.Groups()
-		res.Moment = store.Moment{Now: st.Now(), Day: st.Day()}
+		res.Moment = store.Moment{Now: st.Now(), Calendar: st.Calendar()}
 		return nil
 	})
 	return res, err

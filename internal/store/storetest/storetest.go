@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"FailuresAreKept":           failuresAreKept,
 		"PolicyVersions":            policyVersions,
 		"SurvivesReopening":         survivesReopening,
+		"BudgetsSurvive":            budgetsSurvive,
 		"ExclusiveUnderConcurrency": exclusiveUnderConcurrency,
 		"SpecsByPage":               specsByPage,
 	} {
@@ -645,7 +646,12 @@ func survivesReopening(t *testing.T, f *fixture) {
 	for _, id := range ids {
 		before[id] = f.view(id)
 	}
+	info, err := f.Pool(f.ctx(), "p")
+	f.must(err)
 	f.Store = f.reopen(t)
+	if again, err := f.Pool(f.ctx(), "p"); err != nil || again.Totals != info.Totals || info.Totals.Granted != 2 {
+		t.Fatalf("the pool's totals were %+v and are %+v, %v", info.Totals, again.Totals, err)
+	}
 	for _, id := range ids {
 		was, is := before[id], f.view(id)
 		if *was.Spec != *is.Spec || was.Recent != is.Recent || was.Admin != is.Admin || was.Judge != is.Judge || was.Mech != is.Mech || was.Quality != is.Quality {
