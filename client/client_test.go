@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -337,5 +338,23 @@ func TestPatchLeavesOutWhatIsNotSaid(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%s, want %s (%v)", got, want, err)
 		}
+	}
+}
+
+// A list that broke off must not look whole.
+func TestExportThatBreaksOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "http://h:1\n")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	c, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list strings.Builder
+	if err := c.Export(t.Context(), client.ExportOptions{}, &list); !errors.Is(err, client.ErrUnreachable) || list.Len() == 0 {
+		t.Errorf("got %v after %q", err, list.String())
 	}
 }

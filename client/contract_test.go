@@ -132,8 +132,12 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		"importProxies": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.Import(ctx, strings.NewReader("192.0.2.1:80\n"), client.ImportOptions{
 				Pool: "p", Scheme: "socks5", Exit: "rotating", Region: "de", Group: "g", Source: "s", Labels: map[string]string{"b": "2", "a": "1"},
-				Cap: 3, ExpiresAt: at, TTL: 90 * time.Minute, AllowSpecial: true,
+				Cap: 3, ExpiresAt: at, TTL: 90 * time.Minute, AllowSpecial: true, Format: "csv", Columns: []string{"host", "port"},
+				MapScheme: map[string]string{"https": "http"},
 			})
+		},
+		"exportProxies": func(ctx context.Context, c *client.Client) (any, error) {
+			return nil, c.Export(ctx, client.ExportOptions{ProxyFilter: filter, Format: "jsonl", Passwords: true}, io.Discard)
 		},
 		"getProxy":     func(ctx context.Context, c *client.Client) (any, error) { return c.Proxy(ctx, "p", proxyID) },
 		"explainProxy": func(ctx context.Context, c *client.Client) (any, error) { return c.Why(ctx, "", proxyID) },

@@ -186,22 +186,11 @@ func (c *Client) Doctor(ctx context.Context) (*Doctor, error) {
 // was written is not whole.
 func (c *Client) Backup(ctx context.Context, to io.Writer) (int64, error) {
 	const name = "back the store up"
-	req, err := c.request(ctx, call{method: http.MethodPost, path: []string{"v1", "store", "backup"}}, &source{})
+	res, err := c.open(ctx, call{name: name, method: http.MethodPost, path: []string{"v1", "store", "backup"}}, nil)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return 0, c.unreachable(ctx, err)
+		return 0, err
 	}
 	defer res.Body.Close() //nolint:errcheck // read to its end below
-	if res.StatusCode >= 300 {
-		raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-		if err != nil {
-			return 0, c.unreachable(ctx, err)
-		}
-		return 0, c.problem(res, raw)
-	}
 	if kind := mediaOf(res); kind != "application/vnd.sqlite3" {
 		return 0, fmt.Errorf("%s: the answer is %q and not a store: is this a Hostler server?", name, kind)
 	}

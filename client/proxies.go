@@ -170,15 +170,18 @@ type ImportOptions struct {
 	ExpiresAt                                 time.Time
 	TTL                                       time.Duration
 	AllowSpecial                              bool
+	// Format is the list's form; auto if empty.
+	Format string
+	// MapScheme takes proxies of one scheme for those of another.
+	MapScheme map[string]string
+	// Columns are the header of a CSV list that has none.
+	Columns []string
 }
 
 func (o *ImportOptions) query() url.Values {
-	var labels []string
-	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
-		labels = append(labels, key+"="+o.Labels[key])
-	}
-	q := params("pool", o.Pool, "scheme", o.Scheme, "exit", o.Exit, "region", o.Region, "group", o.Group, "source", o.Source,
-		"labels", strings.Join(labels, ","), "expires_at", timeText(o.ExpiresAt))
+	q := params("format", o.Format, "map_scheme", pairs(o.MapScheme), "columns", strings.Join(o.Columns, ","),
+		"pool", o.Pool, "scheme", o.Scheme, "exit", o.Exit, "region", o.Region, "group", o.Group, "source", o.Source,
+		"labels", pairs(o.Labels), "expires_at", timeText(o.ExpiresAt))
 	if o.Cap > 0 {
 		q.Set("cap", strconv.Itoa(o.Cap))
 	}
@@ -189,6 +192,15 @@ func (o *ImportOptions) query() url.Values {
 		q.Set("allow_special", "true")
 	}
 	return q
+}
+
+// pairs writes a map as k=v,k=v.
+func pairs(m map[string]string) string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, key+"="+m[key])
+	}
+	return strings.Join(list, ",")
 }
 
 // Rejection is a line of a list that gave no proxy.
@@ -202,7 +214,8 @@ type Imported struct {
 	Accepted   int         `json:"accepted"`
 	Updated    int         `json:"updated"`
 	Duplicates int         `json:"duplicates"`
-	Rejected   []Rejection `json:"rejected"`
+	Rejected   []Rejection `json:"rejected"`       // the first thousand
+	Rejections int         `json:"rejected_count"` // all of them
 	Ignored    []Rejection `json:"ignored"`
 }
 

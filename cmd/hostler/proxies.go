@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -13,9 +11,10 @@ import (
 )
 
 type proxiesCmd struct {
-	Import proxiesImportCmd `cmd:"" help:"Bring a list in from a file or standard input."`
+	Import proxiesImportCmd `cmd:"" help:"Bring a list in from a file, standard input or Redis."`
 	Add    proxiesAddCmd    `cmd:"" help:"Bring single proxies in."`
 	List   proxiesListCmd   `cmd:"" help:"List proxies."`
+	Export proxiesExportCmd `cmd:"" help:"Write proxies out as a list that can be imported again."`
 	Pause  proxiesPauseCmd  `cmd:"" help:"Take proxies out of service."`
 	Drain  proxiesDrainCmd  `cmd:"" help:"Grant no new leases on proxies; those that run go on."`
 	Resume proxiesResumeCmd `cmd:"" help:"Put proxies back into service, through probation."`
@@ -40,52 +39,6 @@ func (f *importFlags) options(source string) client.ImportOptions {
 		Pool: f.Pool, Scheme: f.Scheme, Exit: f.Exit, Region: f.Region, Group: f.Group, Source: source, Labels: f.Label, Cap: f.Cap,
 		TTL: f.TTL, AllowSpecial: f.AllowSpecial,
 	}
-}
-
-type proxiesImportCmd struct {
-	importFlags
-	File   string `arg:"" help:"The list; - is standard input."`
-	Source string `help:"Name of the list's source." placeholder:"NAME"`
-}
-
-// Run imports a list and tells what became of its lines.
-func (c *proxiesImportCmd) Run(ctx context.Context, e *env) error {
-	list := e.in
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return &app.UsageError{Text: err.Error()}
-		}
-		defer f.Close() //nolint:errcheck // only read
-		list = f
-	}
-	return e.importList(ctx, list, c.options(c.Source))
-}
-
-func (e *env) importList(ctx context.Context, list io.Reader, o client.ImportOptions) error {
-	api, err := e.client()
-	if err != nil {
-		return err
-	}
-	res, err := api.Import(ctx, list, o)
-	if err != nil {
-		return err
-	}
-	if e.cli.JSON {
-		return e.printJSON(res)
-	}
-	e.printf("%d accepted, %d updated, %d known already, %d refused\n", res.Accepted, res.Updated, res.Duplicates, len(res.Rejected))
-	for i, r := range res.Rejected {
-		if i == 20 {
-			e.printf("  ... and %d more; --json lists them\n", len(res.Rejected)-i)
-			break
-		}
-		e.printf("  line %d: %s\n", r.Line, printable(r.Reason))
-	}
-	if res.Accepted+res.Updated+res.Duplicates == 0 {
-		return fmt.Errorf("no line gave a proxy")
-	}
-	return nil
 }
 
 type proxiesAddCmd struct {

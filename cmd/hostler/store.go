@@ -209,8 +209,6 @@ type progress struct {
 	something bool
 }
 
-const progressEvery = 200 * time.Millisecond
-
 func (e *env) progress(verb, of string) *progress {
 	p := &progress{verb: verb, of: of, shown: time.Now()}
 	if terminal(e.errs) {
@@ -222,7 +220,7 @@ func (e *env) progress(verb, of string) *progress {
 // set tells how much is done, of how much; 0 = not known.
 func (p *progress) set(done, total int64) {
 	p.done = done
-	if p.out == nil || time.Since(p.shown) < progressEvery {
+	if p.out == nil || time.Since(p.shown) < redraw {
 		return
 	}
 	p.shown, p.something = time.Now(), true

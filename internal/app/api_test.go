@@ -268,6 +268,7 @@ func (d *daemon) walkViews(id, lease string) {
 	}
 	_, err = d.api.Pool(ctx, "default")
 	d.must(err)
+	d.must(d.api.Export(ctx, client.ExportOptions{Format: "json", Passwords: true}, io.Discard))
 	for _, f := range []client.ProxyFilter{
 		{}, {State: "cooling"}, {View: "ready"}, {View: "leased"}, {Region: "de"}, {Group: "acct", Label: "plan=dc"}, {Sort: "score", Limit: 1},
 	} {
@@ -379,6 +380,10 @@ func TestRoles(t *testing.T) {
 			return err
 		}, []string{"operator", "worker"}},
 		"list":   {func(c *client.Client) error { _, _, err := c.Proxies(ctx, client.ProxyFilter{}); return err }, []string{"operator", "viewer"}},
+		"export": {func(c *client.Client) error { return c.Export(ctx, client.ExportOptions{}, io.Discard) }, []string{"operator", "viewer"}},
+		"export with passwords": {func(c *client.Client) error {
+			return c.Export(ctx, client.ExportOptions{Passwords: true}, io.Discard)
+		}, []string{"operator"}},
 		"tokens": {func(c *client.Client) error { _, err := c.Tokens(ctx); return err }, []string{"operator"}},
 		"audit":  {func(c *client.Client) error { _, _, err := c.Audit(ctx, client.AuditFilter{}); return err }, []string{"operator", "viewer"}},
 		"doctor": {func(c *client.Client) error { _, err := c.Doctor(ctx); return err }, []string{"operator", "viewer"}},

@@ -198,7 +198,7 @@ func (a *App) importList(ctx context.Context) error {
 	}
 	a.recordImport(ctx, res.Accepted+res.Updated)
 	a.o.Log.InfoContext(ctx, "imported the proxy list", "file", a.o.Proxies, "accepted", res.Accepted, "updated", res.Updated,
-		"duplicates", res.Duplicates, "rejected", len(res.Rejected))
+		"duplicates", res.Duplicates, "rejected", res.Rejections)
 	for _, r := range res.Rejected {
 		a.o.Log.WarnContext(ctx, "a line of the proxy list was refused", "line", r.Line, "reason", r.Reason)
 	}

@@ -100,6 +100,7 @@ func (s *Server) routes() {
 		{"GET /v1/proxies", roleViewer, s.listProxies},
 		{"PATCH /v1/proxies", roleOperator, s.patchProxies},
 		{"POST /v1/proxies/import", roleOperator, s.importProxies},
+		{"GET /v1/proxies/export", roleViewer, s.exportProxies},
 		{"GET /v1/proxies/{id}", roleViewer, s.getProxy},
 		{"GET /v1/proxies/{id}/why", roleViewer, s.why},
 		{"PATCH /v1/proxies/{id}", roleOperator, s.patchProxy},
@@ -171,6 +172,11 @@ func tenantOf(r *http.Request) string {
 	return who.tenant
 }
 
+func roleOf(r *http.Request) role {
+	who, _ := r.Context().Value(callerKey{}).(caller)
+	return who.role
+}
+
 // identify says who asks and whether that is enough.
 func (s *Server) identify(r *http.Request, need role) (caller, error) {
 	who := caller{role: roleOperator}
@@ -224,7 +230,11 @@ func (s *Server) knownHost(host string) bool {
 // ServeHTTP contains what a handler throws: one request must not end the daemon.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
-		if v := recover(); v != nil && v != http.ErrAbortHandler { //nolint:errorlint // a panic's value, compared as net/http does
+		v := recover()
+		if v == http.ErrAbortHandler { //nolint:errorlint // a panic's value, compared as net/http does
+			panic(v) // net/http cuts the connection
+		}
+		if v != nil {
 			s.panics.Add(1)
 			s.log.ErrorContext(r.Context(), "a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", v)
 			s.fail(w, r, errors.New("internal error"))

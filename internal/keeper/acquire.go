@@ -75,6 +75,7 @@ type Acquired struct {
 // store.ErrNoPool, store.ErrUnavailable, pool.ErrCallEnded, pool.ErrCallConflict,
 // ErrStopping, and the context's.
 func (k *Keeper) Acquire(ctx context.Context, r AcquireRequest) (Acquired, error) {
+	k.asks.Add(1)
 	if err := r.complete(); err != nil {
 		return Acquired{}, err
 	}

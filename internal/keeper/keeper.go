@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostler-proxy/hostler/internal/config"
@@ -43,6 +44,7 @@ type Keeper struct {
 	base  context.Context //nolint:containedctx // waiters' tries outlive their callers; Close ends them
 	wg    sync.WaitGroup
 	ready bool
+	asks  atomic.Int64 // acquires ever
 
 	turns  turns // of acquires that several pools may answer
 	events events

@@ -46,6 +46,7 @@ type Store interface {
 	Records
 	Hand
 	Audits
+	Specs
 
 	// Close flushes and releases the store. It is safe to call twice.
 	Close() error

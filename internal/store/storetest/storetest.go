@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"SurvivesReopening":         survivesReopening,
 		"BudgetsSurvive":            budgetsSurvive,
 		"ExclusiveUnderConcurrency": exclusiveUnderConcurrency,
+		"SpecsByPage":               specsByPage,
 	})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
