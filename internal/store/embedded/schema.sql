@@ -97,3 +97,10 @@ CREATE TABLE failure (
 CREATE TABLE token (
   name TEXT PRIMARY KEY, role TEXT NOT NULL, hash BLOB NOT NULL, created INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+CREATE TABLE source ( -- where proxies come from by themselves
+  name TEXT PRIMARY KEY, version INTEGER NOT NULL,
+  settings TEXT NOT NULL,  -- as the configuration file writes them, JSON; credentials stay in the environment
+  state TEXT NOT NULL,     -- how it fares, JSON
+  held BLOB                -- a list that waits for a word
+);
