@@ -148,7 +148,12 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		},
 		"deletePool":  func(ctx context.Context, c *client.Client) (any, error) { return nil, c.DeletePool(ctx, "old") },
 		"listGroups":  func(ctx context.Context, c *client.Client) (any, error) { return c.Groups(ctx, "p") },
-		"listTargets": func(ctx context.Context, c *client.Client) (any, error) { return c.Targets(ctx, "p") },
+		"listSources": func(ctx context.Context, c *client.Client) (any, error) { return c.Sources(ctx) },
+		"refreshSource": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.RefreshSource(ctx, "acme", true)
+		},
+		"acceptSource": func(ctx context.Context, c *client.Client) (any, error) { return c.AcceptSource(ctx, "acme") },
+		"listTargets":  func(ctx context.Context, c *client.Client) (any, error) { return c.Targets(ctx, "p") },
 		"getTarget": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.Target(ctx, "p", "[2001:db8::1]:80")
 		},
@@ -266,6 +271,7 @@ func models() map[string]any {
 		"Pool": client.Pool{}, "Usage": client.Usage{}, "Money": client.Money{}, "Budget": client.Budget{}, "TargetPolicy": client.TargetPolicy{}, "PoolConfig": client.PoolConfig{}, "Change": client.Change{},
 		"PolicyApplied": client.Applied{}, "Group": client.Group{}, "Votes": client.Votes{}, "Target": client.Target{},
 		"Worker": client.Worker{}, "Session": client.Session{}, "Failure": client.Failure{}, "FinalFailure": client.FinalFailure{},
+		"Source": client.Source{}, "SourceCounts": client.SourceCounts{}, "HeldSet": client.HeldSet{}, "SourceRefreshed": client.SourceRefreshed{},
 		"CreatedToken": client.Token{}, "Problem": client.Problem{},
 	}
 }
@@ -341,6 +347,8 @@ func TestExamplesAreReadWhole(t *testing.T) {
 		"putTarget": reflect.TypeFor[client.Applied](), "getSession": reflect.TypeFor[client.Session](),
 		"listFailures": list("failures", client.Failure{}), "listTokens": list("tokens", client.Token{}),
 		"createToken": reflect.TypeFor[client.Token](), "applyConfig": reflect.TypeFor[client.Applied](),
+		"listSources": list("sources", client.Source{}), "refreshSource": reflect.TypeFor[client.SourceRefreshed](),
+		"acceptSource": reflect.TypeFor[client.SourceRefreshed](),
 		"getConfig": reflect.TypeFor[struct {
 			Pools map[string]client.PoolConfig `json:"pools"`
 		}](),
@@ -385,6 +393,7 @@ func TestSlugsAreTheContractsProblemTypes(t *testing.T) {
 	got := []string{
 		client.NoProxy, client.StoreUnavailable, client.RequestEnded, client.RequestConflict, client.Conflict, client.InvalidRequest,
 		client.UnknownLease, client.UnknownProxy, client.UnknownPool, client.UnknownTarget, client.UnknownSession, client.UnknownToken,
+		client.UnknownSource,
 		client.Unauthorized, client.Forbidden, client.MisdirectedHost, client.CrossOrigin, client.NotFound, client.MethodNotAllowed,
 		client.TooLarge, client.UnsupportedMediaType, client.Timeout, client.Internal,
 	}

@@ -61,7 +61,7 @@ func TestFaultsNameTheirLine(t *testing.T) {
 		"pools:\n  default:\n    zone: Mars/Base":                   "line 3: zone",
 		"pools:\n  default:\n    ttl: {a: 1}":                       "line 3: ttl",
 		"pools:\n  de/fault:\n    ttl: 1s":                          "a pool's name has",
-		"pool:\n  default: {}":                                      "unknown setting; known here is: pools",
+		"pool:\n  default: {}":                                      "unknown setting; known here are: pools, sources",
 		"pools: [1]":                                                "must be a mapping",
 		"pools: {default: {ttl: [":                                  "not valid YAML",
 		"pools:\n  default:\n    ttl: 1s\n    ttl: 2s":              "",

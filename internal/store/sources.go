@@ -42,6 +42,7 @@ type PutSourceParams struct {
 
 // SourceState is how a source fares, so that a restart knows and does not fetch again.
 type SourceState struct {
+	Since                  pool.Time // its settings are known
 	Attempt, Success, Next pool.Time // of fetches: the last, the last good one, the next; 0 = none
 	Fails                  int       // in a row
 	Reason                 string    // why the last fetch changed nothing; "" = it was good
@@ -55,7 +56,7 @@ type SourceState struct {
 type HeldSet struct {
 	Digest  string
 	Proxies int
-	Seen    int // equal fetches in a row
-	At      pool.Time
-	List    []byte `json:"-"` // what accepting it puts in force
+	Seen    int       // equal fetches in a row
+	At      pool.Time // when it came first
+	List    []byte    `json:"-"` // what accepting it puts in force
 }
