@@ -111,11 +111,19 @@ func FuzzParse(f *testing.F) {
 	f.Add(good)
 	f.Add("pools: {a: {ttl: 1s, cooldown: {ladder: [1s]}}}")
 	f.Add("a: &x [*x]")
+	f.Add(goodSources)
+	f.Add("sources: {a: {url: \"http://b.example/\", headers: {X: \"${Y}\"}}}")
 	f.Add("---\n---\npools:")
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := config.Parse([]byte(text))
 		if err != nil {
 			return
+		}
+		printed := config.FormatSources(file.Sources)
+		if back, err := config.Parse([]byte(printed)); err != nil || len(back.Sources) != len(file.Sources) {
+			t.Fatalf("what is printed does not read: %v\n%s", err, printed)
+		} else if diff := cmp.Diff(file.Sources, back.Sources); diff != "" && len(file.Sources) > 0 {
+			t.Fatalf("what is printed reads otherwise: %s\n%s", diff, printed)
 		}
 		for name, settings := range file.Pools {
 			if config.CheckName(name) != nil {
