@@ -77,6 +77,9 @@ func (r *runner) refresh(ctx context.Context, mode refreshMode) (Refreshed, erro
 	r.mu.Lock()
 	s, record, unreadable := r.source, r.record, r.fault
 	r.abandon = abandon
+	if r.hurry > 0 {
+		abandon()
+	}
 	if s != nil && s.Kind == source.KindFile && !mode.dry && !mode.accept {
 		r.stamp = fetch.Stamp(s.File)
 	}

@@ -41,6 +41,7 @@ type runner struct {
 	source  *source.Source     // nil = its settings cannot be read, see fault
 	fault   string             // why
 	abandon context.CancelFunc // ends the fetch under way
+	hurry   int                // changes of the settings that want the turn
 	stamp   string             // of a file, when it was last read
 }
 
@@ -230,14 +231,20 @@ func (r *runner) wake() {
 }
 
 // takeTurn waits until no fetch of the source is under way; with hurry it ends
-// the one that is.
+// the one that is, and none begins before it.
 func (r *runner) takeTurn(ctx context.Context, hurry bool) error {
 	if hurry {
 		r.mu.Lock()
+		r.hurry++
 		if r.abandon != nil {
 			r.abandon()
 		}
 		r.mu.Unlock()
+		defer func() {
+			r.mu.Lock()
+			r.hurry--
+			r.mu.Unlock()
+		}()
 	}
 	select {
 	case <-r.turn:
