@@ -221,7 +221,7 @@ func TestSmallSetWaits(t *testing.T) {
 			t.Fatalf("fetch %d: %+v", seen, res)
 		}
 	}
-	list.does(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	list.does(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	d.refresh("acme")
 	if s := d.source("acme"); s.State != "failing" || s.Held == nil || s.Held.Seen != 2 {
 		t.Fatalf("a failure between: %+v", s)
@@ -234,7 +234,7 @@ func TestSmallSetWaits(t *testing.T) {
 	if res := d.refresh("acme"); res.Result != "held" || res.Held.Seen != 1 || res.Added != 10 || res.Removed != 40 {
 		t.Fatalf("another: %+v", res)
 	}
-	list.does(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }) // accepting fetches nothing
+	list.does(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }) // accepting fetches nothing
 	res, err := d.api.AcceptSource(t.Context(), "acme")
 	d.must(err)
 	if res.Result != "taken" || res.Added != 10 || res.Removed != 40 || res.Held != nil {
@@ -608,7 +608,7 @@ func TestStaleSourceSaysSo(t *testing.T) {
 	if s := d.fetched("acme"); s.Stale {
 		t.Fatalf("at first: %+v", s)
 	}
-	list.does(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	list.does(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	mu.Lock()
 	ahead = 3*700*time.Hour + time.Minute
 	mu.Unlock()

@@ -41,20 +41,20 @@ type Result struct {
 	Mark      Mark
 }
 
-// Fault is why a source gave no list. Its text can be shown.
-type Fault struct {
+// Error is why a source gave no list. Its text can be shown.
+type Error struct {
 	Text string
 	// After is what the server asks to wait; 0 = it did not say.
 	After time.Duration
 }
 
 // Error gives the text.
-func (f *Fault) Error() string { return f.Text }
+func (f *Error) Error() string { return f.Text }
 
-func faultf(format string, args ...any) error { return &Fault{Text: fmt.Sprintf(format, args...)} }
+func faultf(format string, args ...any) error { return &Error{Text: fmt.Sprintf(format, args...)} }
 
 // Fetch reads a source; last is the mark of the set in force. Its error is a
-// *Fault, or that of ctx.
+// *Error, or that of ctx.
 func (f *Fetcher) Fetch(ctx context.Context, s *source.Source, last Mark) (*Result, error) {
 	switch s.Kind {
 	case source.KindFile:

@@ -123,7 +123,7 @@ func TestAnswers(t *testing.T) {
 				}
 				return
 			}
-			var fault *fetch.Fault
+			var fault *fetch.Error
 			if !errors.As(err, &fault) || !strings.Contains(fault.Text, c.want) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}
@@ -184,7 +184,7 @@ func TestRetryAfter(t *testing.T) {
 		var f fetch.Fetcher
 		_, err := f.Fetch(t.Context(), parse(t, map[string]string{"url": server.URL}), fetch.Mark{})
 		server.Close()
-		if fault, ok := errors.AsType[*fetch.Fault](err); !ok || fault.After != want {
+		if fault, ok := errors.AsType[*fetch.Error](err); !ok || fault.After != want {
 			t.Errorf("%q: %v", value, err)
 		}
 	}

@@ -152,7 +152,7 @@ func (v *visit) answer(res *http.Response, last Mark) (body []byte, mark Mark, u
 	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden, res.StatusCode == http.StatusProxyAuthRequired:
 		return nil, mark, false, faultf("the server answers %d: are the credentials right?", res.StatusCode)
 	case res.StatusCode != http.StatusOK:
-		return nil, mark, false, &Fault{"the server answers " + strconv.Itoa(res.StatusCode), retryAfter(res)}
+		return nil, mark, false, &Error{"the server answers " + strconv.Itoa(res.StatusCode), retryAfter(res)}
 	}
 	if body, err = v.read(res); err != nil {
 		return nil, mark, false, err
@@ -318,7 +318,7 @@ func withParam(u *url.URL, name, value string) *url.URL {
 // sentence makes a fault of an error: of its kind, since its text can hold the
 // URL or what a server said.
 func sentence(err error) error {
-	var fault *Fault
+	var fault *Error
 	var dns *net.DNSError
 	var cert *tls.CertificateVerificationError
 	var record tls.RecordHeaderError

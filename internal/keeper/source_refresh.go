@@ -152,7 +152,7 @@ func (t *refresh) run(ctx context.Context) error {
 	}
 	t.state.Attempt = k.store.Now()
 	res, err := k.book.fetcher.Fetch(ctx, t.s, mark)
-	if fault, ok := errors.AsType[*fetch.Fault](err); ok {
+	if fault, ok := errors.AsType[*fetch.Error](err); ok {
 		return t.decide(ctx, nil, &source.Answer{Fault: fault.Text}, fault)
 	} else if err != nil {
 		return err
@@ -175,7 +175,7 @@ type foundSet struct {
 }
 
 // decide lets the judge speak, and does what it says.
-func (t *refresh) decide(ctx context.Context, found *foundSet, a *source.Answer, fault *fetch.Fault) error {
+func (t *refresh) decide(ctx context.Context, found *foundSet, a *source.Answer, fault *fetch.Error) error {
 	own, err := t.own(ctx)
 	if err != nil {
 		return err

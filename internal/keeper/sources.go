@@ -14,7 +14,7 @@ import (
 	"github.com/hostler-proxy/hostler/internal/store"
 )
 
-// ErrNoHeldSet: nothing of the source waits for a word.
+// ErrNoHeldSet is that nothing of a source waits for a word.
 var ErrNoHeldSet = errors.New("the source holds no set back")
 
 // sourceBook has the runner of every source.

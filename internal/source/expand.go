@@ -104,15 +104,15 @@ func (s *Source) Request(env Environment) (*Request, error) {
 		return nil, fault("url", "is not a URL once the environment is filled in")
 	}
 	r := &Request{URL: u, Headers: map[string]proxy.Secret{}}
-	query := u.RawQuery
+	query := []string{u.RawQuery}
 	for _, name := range slices.Sorted(maps.Keys(s.Query)) {
 		value, err := expand(s.Query[name], env, asIs)
 		if err != nil {
 			return nil, &FieldError{"query." + name, err.Error()}
 		}
-		query += "&" + url.QueryEscape(name) + "=" + url.QueryEscape(value)
+		query = append(query, url.QueryEscape(name)+"="+url.QueryEscape(value))
 	}
-	u.RawQuery = strings.TrimPrefix(query, "&")
+	u.RawQuery = strings.TrimPrefix(strings.Join(query, "&"), "&")
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		value, err := expand(s.Headers[name], env, asIs)
 		switch {

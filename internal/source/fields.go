@@ -183,7 +183,7 @@ func number(low, high int64, put func(*Source, int64)) func(*Source, string, str
 
 func checkPool(name string) error {
 	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
-		return errors.New("a pool's name has 1 to 64 letters, digits and - _ .")
+		return errors.New("a pool's name has 1 to 64 of letters, digits, dots, - and _")
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func checkCredential(name, value string) error {
 // the sources of a proxy.
 func CheckName(name string) error {
 	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" || name == "." || name == ".." {
-		return errors.New("a source's name has 1 to 64 letters, digits and - _ .")
+		return errors.New("a source's name has 1 to 64 of letters, digits, dots, - and _")
 	}
 	if name == pool.ByHand {
 		return fmt.Errorf("%s stands for what an operator brings in: take another name", name)

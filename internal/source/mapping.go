@@ -32,11 +32,14 @@ type Mapping struct {
 
 // fields are what a record can say. line is a whole proxy, in any form that a
 // list may have.
-var fields = []string{"line", "host", "port", "scheme", "username", "password", "region", "group", "cap", "expires_at"}
+func fields() []string {
+	return []string{"line", "host", "port", "scheme", "username", "password", "region", "group", "cap", "expires_at"}
+}
 
 func setMapped(s *Source, name, value string) error {
-	if !slices.Contains(fields, name) && !(strings.HasPrefix(name, "labels.") && len(name) > len("labels.")) {
-		return errors.New("is no field of a proxy; known are: " + strings.Join(fields, ", ") + ", labels.NAME")
+	label, isLabel := strings.CutPrefix(name, "labels.")
+	if !slices.Contains(fields(), name) && (!isLabel || label == "") {
+		return errors.New("is no field of a proxy; known are: " + strings.Join(fields(), ", ") + ", labels.NAME")
 	}
 	s.Mapping.Fields[name] = value
 	if strings.HasPrefix(value, "=") {

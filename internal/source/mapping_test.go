@@ -83,7 +83,7 @@ func TestMappingFaults(t *testing.T) {
 		"json.fields.line=l json.paging.page=a&b":                  "json.paging.page:",
 	} {
 		all := map[string]string{"json.url": "https://a.example/"}
-		for _, s := range strings.Fields(settings) {
+		for s := range strings.FieldsSeq(settings) {
 			path, value, _ := strings.Cut(s, "=")
 			all[path] = value
 		}

@@ -100,10 +100,12 @@ func checkPreset(name string) error {
 }
 
 // common are parameters that every preset may have.
-var common = []string{"host", "port", "username", "password", "country", "session", "sticky"}
+func common() []string {
+	return []string{"host", "port", "username", "password", "country", "session", "sticky"}
+}
 
 func checkParam(name, value string) error {
-	known := slices.Clone(common)
+	known := common()
 	for _, p := range presets() {
 		known = append(append(known, p.required...), p.optional...)
 	}
@@ -171,7 +173,7 @@ func (s *Source) countries(text string) []string {
 
 // check wants the parameters that this provider takes, and no others.
 func (p *preset) check(params map[string]string) error {
-	known := slices.Concat(common, p.required, p.optional)
+	known := slices.Concat(common(), p.required, p.optional)
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if !slices.Contains(known, name) {
 			return fault("params."+name, "%s has no such parameter; it takes: %s", p.name, strings.Join(known, ", "))

@@ -37,8 +37,12 @@ func TestPresets(t *testing.T) {
 		exit                        pool.Exit
 	}{
 		{"brightdata", []string{"zone=res1"}, "brd.superproxy.io:33335", "brd-customer-me-zone-res1-session-{session}", "secret", pool.ExitTemplate},
-		{"brightdata", []string{"zone=res1", "country=US", "state=ny", "city=x", "session=false", "port=22225"}, "brd.superproxy.io:22225",
-			"brd-customer-me-zone-res1-country-us-state-ny-city-x", "secret", pool.ExitRotating},
+		{
+			"brightdata",
+			[]string{"zone=res1", "country=US", "state=ny", "city=x", "session=false", "port=22225"},
+			"brd.superproxy.io:22225",
+			"brd-customer-me-zone-res1-country-us-state-ny-city-x", "secret", pool.ExitRotating,
+		},
 		{"oxylabs", []string{"country=de", "sticky=30m"}, "pr.oxylabs.io:7777", "customer-me-cc-DE-sessid-{session}-sesstime-30", "secret", pool.ExitTemplate},
 		{"oxylabs", []string{"region=US"}, "pr.oxylabs.io:7777", "customer-me-cc-{country}-sessid-{session}", "secret", pool.ExitTemplate},
 		{"decodo", []string{"country=us", "city=x", "sticky=10m"}, "gate.decodo.com:7000", "user-me-country-us-city-x-session-{session}-sessionduration-10", "secret", pool.ExitTemplate},

@@ -92,9 +92,10 @@ func (s *Source) check(settings map[string]string) error {
 		return fault("file", "name exactly one of file, url, json.url and preset")
 	}
 	s.Kind = kinds[0]
-	for path := range settings {
+	means := onlyFor()
+	for _, path := range slices.Sorted(maps.Keys(settings)) {
 		section, _, _ := strings.Cut(path, ".")
-		if only := onlyFor[section]; only != nil && !slices.Contains(only, s.Kind) {
+		if only := means[section]; only != nil && !slices.Contains(only, s.Kind) {
 			return fault(path, "means nothing for a source of the kind %s", s.Kind)
 		}
 	}
@@ -119,9 +120,11 @@ func (s *Source) check(settings map[string]string) error {
 func placeholder(string) (string, bool) { return "x", true }
 
 // onlyFor lists the settings that mean something for some kinds only.
-var onlyFor = map[string][]Kind{
-	"json": {KindJSON}, "headers": {KindURL, KindJSON}, "query": {KindURL, KindJSON}, "basic": {KindURL, KindJSON},
-	"timeout": {KindURL, KindJSON}, "params": {KindPreset}, "max_bytes": {KindFile, KindURL, KindJSON}, "format": {KindFile, KindURL},
+func onlyFor() map[string][]Kind {
+	return map[string][]Kind{
+		"json": {KindJSON}, "headers": {KindURL, KindJSON}, "query": {KindURL, KindJSON}, "basic": {KindURL, KindJSON},
+		"timeout": {KindURL, KindJSON}, "params": {KindPreset}, "max_bytes": {KindFile, KindURL, KindJSON}, "format": {KindFile, KindURL},
+	}
 }
 
 // Where is the file or the URL, without userinfo and query, or the preset: what
@@ -189,7 +192,7 @@ func checkURL(text string) error {
 	case u.Fragment != "":
 		return errors.New("has a fragment (#), which no server gets")
 	}
-	if i := strings.Index(text, "${"); i >= 0 && !strings.Contains(strings.TrimPrefix(strings.TrimPrefix(text[:i], "https://"), "http://"), "/") {
+	if before, _, ok := strings.Cut(text, "${"); ok && strings.Count(before, "/") < 3 {
 		return errors.New("a ${NAME} may stand in path and query, not in scheme or host")
 	}
 	_, query, _ := strings.Cut(text, "?")

@@ -7,7 +7,7 @@ import (
 	"github.com/hostler-proxy/hostler/internal/pool"
 )
 
-// ErrNoSource: there is no source of that name.
+// ErrNoSource is that there is no source of that name.
 var ErrNoSource = errors.New("no such source")
 
 // SourceRecords keeps the sources of proxies, and how each fares.
