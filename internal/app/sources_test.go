@@ -293,8 +293,13 @@ func TestSourceTakesOnlyItsOwn(t *testing.T) {
 		t.Errorf("%d are the operator's", n)
 	}
 	d.apply("sources:\n  b: {url: " + b.URL + ", interval: 700h, region: us}\n")
-	if n := len(d.proxies(client.ProxyFilter{Source: "a"})); n != 6 {
-		t.Errorf("with its source, %d proxies are left of 6", n)
+	if n := len(d.proxies(client.ProxyFilter{Source: "a"})); n != 4 { // 6 and 7 are b's alone now
+		t.Errorf("with its source gone, %d proxies of 4 are left", n)
+	}
+	d.apply("sources:\n  b: {url: " + b.URL + ", interval: 700h, pool: other}\n")
+	d.until(func() bool { return d.source("b").Counts.Proxies == 3 })
+	if n := len(d.proxies(client.ProxyFilter{Source: "b"})); n != 3 {
+		t.Errorf("in the old pool, %d proxies of 3 are left", n)
 	}
 	_, err = d.api.RefreshSource(t.Context(), "a", false)
 	isProblem(t, err, client.UnknownSource)
@@ -401,6 +406,24 @@ func TestSourcesComeByThemselves(t *testing.T) {
 	if list.count() != asked+1 {
 		t.Errorf("the restart fetched: %d fetches, %d before", list.count(), asked)
 	}
+}
+
+// TestLifetimesAreProlonged: with a ttl, "not modified" is not asked for.
+func TestLifetimesAreProlonged(t *testing.T) {
+	list := newScript(t)
+	list.does(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.Header().Set("ETag", `"1"`)
+		_, _ = io.WriteString(w, hosts(0, 1, ""))
+	})
+	d := start(t, nil)
+	d.apply("sources:\n  acme: {url: " + list.URL + ", interval: 1s, ttl: 1h}\n")
+	d.fetched("acme")
+	first := d.proxies(client.ProxyFilter{})[0].ExpiresAt
+	d.until(func() bool { return d.proxies(client.ProxyFilter{})[0].ExpiresAt.After(*first) })
 }
 
 // TestFileSourceFollowsItsFile: a change is seen without a word.

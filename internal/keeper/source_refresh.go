@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -120,7 +121,11 @@ func (r *runner) keep(ctx context.Context, version int64, state store.SourceStat
 // tell logs what happened, and emits what changed for an operator.
 func (r *runner) tell(s *source.Source, before, after *store.SourceState, out *Refreshed) {
 	c := &out.Changes
-	r.k.log.Info("fetched a source", "source", r.name, "result", out.Verdict.String(), "reason", out.Reason, "listed", out.Listed,
+	level := slog.LevelInfo
+	if out.Verdict == source.Same {
+		level = slog.LevelDebug
+	}
+	r.k.log.Log(context.Background(), level, "fetched a source", "source", r.name, "result", out.Verdict.String(), "reason", out.Reason, "listed", out.Listed,
 		"rejected", out.Rejects, "added", c.Added, "updated", c.Updated, "renewed", c.Renewed, "removed", c.Removed)
 	switch {
 	case after.Fails == 1 && before.Fails == 0:
@@ -147,7 +152,7 @@ func (t *refresh) run(ctx context.Context) error {
 	}
 	k := t.r.k
 	mark := fetch.Mark{ETag: t.state.ETag, LastModified: t.state.LastModified, Sum: t.state.Sum}
-	if t.mode.whole {
+	if t.mode.whole || t.s.TTL > 0 { // "not modified" would prolong no life
 		mark = fetch.Mark{}
 	}
 	t.state.Attempt = k.store.Now()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hostler-proxy/hostler/internal/config"
 	"github.com/hostler-proxy/hostler/internal/fetch"
+	"github.com/hostler-proxy/hostler/internal/proxy"
 	"github.com/hostler-proxy/hostler/internal/source"
 	"github.com/hostler-proxy/hostler/internal/store"
 )
@@ -187,9 +188,9 @@ func (k *Keeper) applySource(ctx context.Context, p plannedSource) error {
 		}
 		r.stop()
 		k.book.mu.Lock()
-		defer k.book.mu.Unlock()
 		delete(k.book.runners, p.name)
-		return nil
+		k.book.mu.Unlock()
+		return k.stopVouching(ctx, r)
 	}
 	old := r.snapshot()
 	now := k.store.Now()
@@ -197,6 +198,11 @@ func (k *Keeper) applySource(ctx context.Context, p plannedSource) error {
 	version, err := k.store.PutSource(ctx, store.PutSourceParams{Name: p.name, Settings: p.settings, State: state, Expect: old.Version})
 	if err != nil {
 		return err
+	}
+	if old.Settings != nil && poolOf(old.Settings) != poolOf(p.settings) {
+		if err := k.stopVouching(ctx, r); err != nil {
+			return err
+		}
 	}
 	r.set(store.Source{Name: p.name, Version: version, Settings: p.settings, State: state})
 	k.book.mu.Lock()
@@ -209,6 +215,35 @@ func (k *Keeper) applySource(ctx context.Context, p plannedSource) error {
 	}
 	r.wake()
 	return nil
+}
+
+func poolOf(settings map[string]string) string {
+	if name := settings["pool"]; name != "" {
+		return name
+	}
+	return DefaultPool
+}
+
+// stopVouching takes the name of a source that leaves a pool off the proxies that
+// others vouch for too. Those that are its alone stay: nothing is lost by an edit.
+func (k *Keeper) stopVouching(ctx context.Context, r *runner) error {
+	from := poolOf(r.settings())
+	own, err := k.store.OfSource(ctx, from, r.name)
+	if errors.Is(err, store.ErrNoPool) {
+		return nil
+	}
+	var shared []proxy.ID
+	for _, p := range own {
+		if p.Spec.Source != r.name {
+			shared = append(shared, p.ID)
+		}
+	}
+	for batch := range slices.Chunk(shared, importBatch) {
+		if err == nil {
+			_, err = k.store.Leave(ctx, store.LeaveParams{Pool: from, Source: r.name, IDs: batch})
+		}
+	}
+	return err
 }
 
 func (r *runner) settings() map[string]string {
