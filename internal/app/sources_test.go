@@ -333,6 +333,11 @@ func TestChangedPasswordUpdatesInPlace(t *testing.T) {
 	d.must(errOnly(d.api.Report(t.Context(), first.ID, client.Facts{Phase: "body", Status: 200})))
 	second := d.acquire(client.AcquireRequest{Select: only, Session: "s"})
 	list.says("8.8.8.8:80:u:new\n8.8.4.4:80:u:one\n8.8.4.4:80:u:three\n")
+	dry, err := d.api.RefreshSource(t.Context(), "acme", true)
+	d.must(err)
+	if dry.Renewed != 2 || dry.Added != 0 || dry.Removed != 0 {
+		t.Fatalf("a dry run: %+v", dry)
+	}
 	if res := d.refresh("acme"); res.Renewed != 2 || res.Added != 0 || res.Removed != 0 || res.Unchanged != 1 {
 		t.Fatalf("got %+v", res)
 	}

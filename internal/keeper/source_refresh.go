@@ -312,6 +312,7 @@ func (t *refresh) items(entries []proxy.Entry) (items []pool.Import, digest stri
 func (t *refresh) put(ctx context.Context, items []pool.Import, own []pool.Listed, dry bool) error {
 	k := t.r.k
 	missing := succeed(items, own)
+	renewed := map[proxy.ID]bool{}
 	if !dry {
 		if err := k.EnsurePool(ctx, t.s.Pool); err != nil {
 			return err
@@ -330,7 +331,13 @@ func (t *refresh) put(ctx context.Context, items []pool.Import, own []pool.Liste
 		if err := t.out.Changes.count(done); err != nil {
 			return err
 		}
+		for i, d := range done {
+			if d == pool.ImportedRenewed {
+				renewed[batch[i].Succeeds] = true
+			}
+		}
 	}
+	missing = slices.DeleteFunc(missing, func(id proxy.ID) bool { return renewed[id] }) // its record goes on
 	for batch := range slices.Chunk(missing, importBatch) {
 		res, err := k.store.Leave(ctx, store.LeaveParams{Pool: t.s.Pool, Source: t.r.name, IDs: batch, DryRun: dry})
 		if err != nil {
