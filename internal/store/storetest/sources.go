@@ -176,7 +176,7 @@ func passwordChangesInPlace(t *testing.T, f *fixture) {
 	}
 }
 
-func removedComesBackWhenListed(t *testing.T, f *fixture) {
+func listedAgainComesBack(t *testing.T, f *fixture) {
 	s := spec(1)
 	f.list("a", pool.Import{Spec: s})
 	f.lease(pool.AcquireParams{})
