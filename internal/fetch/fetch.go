@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -89,6 +90,9 @@ func list(body []byte, s *source.Source) (*Result, error) {
 	if page(body) {
 		return nil, faultf("the answer is a web page and not a list")
 	}
+	if cutOff(body) {
+		return nil, faultf("the answer begins as JSON and does not end as such: it was cut off or is damaged")
+	}
 	in := proxy.ReadList(bytes.NewReader(body), proxy.ListOptions{Scheme: s.Scheme, AllowSpecial: s.AllowSpecial})
 	res := &Result{}
 	for e, ok := in.Next(); ok; e, ok = in.Next() {
@@ -102,6 +106,26 @@ func list(body []byte, s *source.Source) (*Result, error) {
 func page(body []byte) bool {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
 	return bytes.HasPrefix(body, []byte("<"))
+}
+
+// cutOff says whether a text begins as JSON and breaks off. A list of lines cannot
+// tell; an object a line may hold broken ones, which its reader names.
+func cutOff(body []byte) bool {
+	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
+	if inner, array := bytes.CutPrefix(body, []byte("[")); array {
+		inner = bytes.TrimSpace(inner) // not an IPv6 address in brackets
+		return (len(inner) == 0 || bytes.ContainsRune([]byte(`{["]`), rune(inner[0]))) && !json.Valid(body)
+	}
+	if !bytes.HasPrefix(body, []byte("{")) {
+		return false
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	var err error
+	for err == nil {
+		var object json.RawMessage
+		err = d.Decode(&object)
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // file reads a file that somebody may be writing.
