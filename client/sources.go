@@ -8,9 +8,9 @@ import (
 
 // HeldSet is a list that was too small to be believed at once.
 type HeldSet struct {
-	Proxies int       `json:"proxies"`
-	Seen    int       `json:"seen"` // equal fetches in a row
-	At      time.Time `json:"at"`
+	Count int       `json:"count"` // of its proxies
+	Seen  int       `json:"seen"`  // equal fetches in a row
+	At    time.Time `json:"at"`
 }
 
 // SourceCounts are a source's numbers.

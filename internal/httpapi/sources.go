@@ -9,9 +9,9 @@ import (
 )
 
 type heldBody struct {
-	Proxies int       `json:"proxies"`
-	Seen    int       `json:"seen"`
-	At      timestamp `json:"at"`
+	Count int       `json:"count"`
+	Seen  int       `json:"seen"`
+	At    timestamp `json:"at"`
 }
 
 func heldOf(h *store.HeldSet) *heldBody {
