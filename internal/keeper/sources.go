@@ -176,7 +176,7 @@ func (r *runner) untilNext() time.Duration {
 	if r.source == nil {
 		return time.Hour
 	}
-	wait := max(r.record.State.Next.Sub(r.k.store.Now()), 0)
+	wait := r.left()
 	if r.source.Kind == source.KindFile {
 		return min(wait, watchEvery)
 	}
@@ -189,8 +189,13 @@ func (r *runner) due() bool {
 	switch {
 	case r.source == nil:
 		return false
-	case r.k.store.Now() >= r.record.State.Next:
+	case r.left() == 0:
 		return true
 	}
 	return r.source.Kind == source.KindFile && fetch.Stamp(r.source.File) != r.stamp
+}
+
+// left is the time until the next fetch by the clock.
+func (r *runner) left() time.Duration {
+	return source.Left(r.source.Interval, r.record.State.Next.Sub(r.k.store.Now()))
 }

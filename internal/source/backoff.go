@@ -6,6 +6,7 @@ import "time"
 const (
 	firstRetry = 30 * time.Second
 	longRetry  = 10 * time.Minute
+	longestAsk = 24 * time.Hour // of what a server wants
 )
 
 // Wait is the time until the next fetch: the interval, or after failures in a row
@@ -22,9 +23,18 @@ func Wait(interval time.Duration, fails int, asked time.Duration, u float64) tim
 				break
 			}
 		}
-		wait = max(wait, min(asked, 24*time.Hour))
+		wait = max(wait, min(asked, longestAsk))
 	}
 	return wait + time.Duration(u*float64(wait)/10)
+}
+
+// Left is how long until the next fetch, given the time that was set for it. A
+// time further away than any wait comes from a clock that was put back: it is now.
+func Left(interval, until time.Duration) time.Duration {
+	if until > 2*max(interval, longestAsk) {
+		return 0
+	}
+	return max(until, 0)
 }
 
 // staleAfter is how many intervals without a good fetch make a source stale.

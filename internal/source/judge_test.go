@@ -129,6 +129,11 @@ func TestWait(t *testing.T) {
 			t.Errorf("with all the jitter: %s", got)
 		}
 	}
+	for until, want := range map[time.Duration]time.Duration{-time.Hour: 0, time.Hour: time.Hour, 25 * time.Hour: 25 * time.Hour, 49 * time.Hour: 0} {
+		if got := source.Left(time.Hour, until); got != want {
+			t.Errorf("%s until the next: %s left, want %s", until, got, want)
+		}
+	}
 	if source.Stale(time.Minute, 3*time.Minute) || !source.Stale(time.Minute, 3*time.Minute+1) {
 		t.Error("stale begins at three intervals")
 	}
