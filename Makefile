@@ -36,6 +36,7 @@ fuzz: ## fuzz every reader of outside input, the main ones for FUZZTIME
 	$(GO) test ./internal/proxy -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
 	for reader in List Lines CSV JSON JSONL; do $(GO) test ./internal/proxy -run '^$$' -fuzz "^FuzzRead$$reader\$$" -fuzztime 10s || exit 1; done
 	$(GO) test ./internal/config -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
+	$(GO) test ./internal/source -run '^$$' -fuzz '^FuzzMapping$$' -fuzztime 10s
 	$(GO) test ./internal/judge -run '^$$' -fuzz '^FuzzFacts$$' -fuzztime $(FUZZTIME)
 	$(GO) test ./internal/pool -run '^$$' -fuzz '^FuzzWindows$$' -fuzztime 10s
 	$(GO) test ./internal/store/embedded -run '^$$' -fuzz '^FuzzRestore$$' -fuzztime 10s

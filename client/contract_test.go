@@ -152,7 +152,12 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		},
 		"deletePool":  func(ctx context.Context, c *client.Client) (any, error) { return nil, c.DeletePool(ctx, "old") },
 		"listGroups":  func(ctx context.Context, c *client.Client) (any, error) { return c.Groups(ctx, "p") },
-		"listTargets": func(ctx context.Context, c *client.Client) (any, error) { return c.Targets(ctx, "p") },
+		"listSources": func(ctx context.Context, c *client.Client) (any, error) { return c.Sources(ctx) },
+		"refreshSource": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.RefreshSource(ctx, "acme", true)
+		},
+		"acceptSource": func(ctx context.Context, c *client.Client) (any, error) { return c.AcceptSource(ctx, "acme") },
+		"listTargets":  func(ctx context.Context, c *client.Client) (any, error) { return c.Targets(ctx, "p") },
 		"getTarget": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.Target(ctx, "p", "[2001:db8::1]:80")
 		},
@@ -296,6 +301,7 @@ func models() map[string]any {
 		"CreatedToken": client.Token{}, "ProxyBrief": client.ProxyBrief{}, "PatchAnswer": client.Matched{},
 		"RevokeAnswer": client.Revoked{}, "GroupReleased": client.GroupReleased{}, "AuditRecord": client.AuditRecord{},
 		"Check": client.Check{}, "Doctor": client.Doctor{}, "Problem": client.Problem{},
+		"Source": client.Source{}, "SourceCounts": client.SourceCounts{}, "HeldSet": client.HeldSet{}, "SourceRefreshed": client.SourceRefreshed{},
 	}
 }
 
@@ -374,6 +380,8 @@ func TestExamplesAreReadWhole(t *testing.T) {
 		"revokeLeases": reflect.TypeFor[client.Revoked](), "releaseGroup": reflect.TypeFor[client.GroupReleased](),
 		"listSessions": list("sessions", client.Session{}), "moveSession": reflect.TypeFor[client.Session](),
 		"listAudit": list("audit", client.AuditRecord{}), "doctor": reflect.TypeFor[client.Doctor](),
+		"listSources": list("sources", client.Source{}), "refreshSource": reflect.TypeFor[client.SourceRefreshed](),
+		"acceptSource": reflect.TypeFor[client.SourceRefreshed](),
 		"getConfig": reflect.TypeFor[struct {
 			Pools map[string]client.PoolConfig `json:"pools"`
 		}](),
@@ -418,6 +426,7 @@ func TestSlugsAreTheContractsProblemTypes(t *testing.T) {
 	got := []string{
 		client.NoProxy, client.StoreUnavailable, client.RequestEnded, client.RequestConflict, client.Conflict, client.InvalidRequest,
 		client.UnknownLease, client.UnknownProxy, client.UnknownPool, client.UnknownTarget, client.UnknownSession, client.UnknownToken, client.UnknownGroup,
+		client.UnknownSource,
 		client.Unauthorized, client.Forbidden, client.MisdirectedHost, client.CrossOrigin, client.NotFound, client.MethodNotAllowed,
 		client.TooLarge, client.UnsupportedMediaType, client.Timeout, client.Internal,
 	}

@@ -38,6 +38,7 @@ type cli struct {
 	Demo       demoCmd       `cmd:"" help:"Show everything at work on this machine: proxies leased, cooled, recovered, scored."`
 	DemoWorker demoWorkerCmd `cmd:"" hidden:"" help:"A worker of the demo."`
 	Proxies    proxiesCmd    `cmd:"" help:"Bring proxies in, look at them, pause and remove them."`
+	Sources    sourcesCmd    `cmd:"" help:"Show where proxies come from, fetch them now, accept a small set."`
 	Pools      poolsCmd      `cmd:"" help:"Show the pools and their numbers."`
 	Leases     leasesCmd     `cmd:"" help:"Show the live leases, and take them back."`
 	Workers    workersCmd    `cmd:"" help:"Show the workers."`

@@ -247,6 +247,7 @@ func TestEveryCall(t *testing.T) {
 			t.Errorf("listening while nothing happens: %v", err)
 		}
 	}
+	d.walkSources()
 	var missing []string
 	for _, op := range d.rt.contract.Operations() {
 		if !d.rt.called[op.ID] {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostler-proxy/hostler/internal/config"
+	"github.com/hostler-proxy/hostler/internal/fetch"
 	"github.com/hostler-proxy/hostler/internal/httpapi"
 	"github.com/hostler-proxy/hostler/internal/judge"
 	"github.com/hostler-proxy/hostler/internal/keeper"
@@ -44,6 +45,8 @@ type Options struct {
 	Log   *slog.Logger
 	// RecoverEvery is the longest time between two recovery passes; 5 s if 0.
 	RecoverEvery time.Duration
+	// Fetcher reads the sources; its zero value uses the process's environment.
+	Fetcher fetch.Fetcher
 	// Clock replaces the store's clock in tests.
 	Clock func() time.Time
 }
@@ -92,7 +95,9 @@ func (a *App) build(ctx context.Context) error {
 		return err
 	}
 	a.store = st
-	a.keeper, err = keeper.New(ctx, keeper.Options{Store: a.store, Log: a.o.Log, RecoverEvery: a.o.RecoverEvery})
+	a.keeper, err = keeper.New(ctx, keeper.Options{
+		Store: a.store, Log: a.o.Log, RecoverEvery: a.o.RecoverEvery, Fetcher: a.o.Fetcher,
+	})
 	if err != nil {
 		return err
 	}

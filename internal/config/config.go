@@ -36,6 +36,8 @@ type Settings map[string]string
 // File is a parsed policy file.
 type File struct {
 	Pools map[string]Settings
+	// Sources are all sources of proxies; nil = the file says nothing of them.
+	Sources map[string]Settings
 }
 
 // Error is a fault of a file, with its place.
@@ -105,8 +107,12 @@ func (r *fileReader) fault(n ast.Node, path, text string) {
 
 func (r *fileReader) root(n ast.Node) {
 	r.each(n, "file", func(key string, value ast.Node) {
+		if key == "sources" {
+			r.sources(value)
+			return
+		}
 		if key != "pools" {
-			r.fault(value, key, "unknown setting; known here is: pools")
+			r.fault(value, key, "unknown setting; known here are: pools, sources")
 			return
 		}
 		r.each(value, "pools", func(name string, value ast.Node) {

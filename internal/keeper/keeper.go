@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hostler-proxy/hostler/internal/config"
+	"github.com/hostler-proxy/hostler/internal/fetch"
 	"github.com/hostler-proxy/hostler/internal/pool"
 	"github.com/hostler-proxy/hostler/internal/store"
 )
@@ -27,6 +28,8 @@ type Options struct {
 	Log   *slog.Logger
 	// RecoverEvery is the longest time between two recovery passes; 5 s if 0.
 	RecoverEvery time.Duration
+	// Fetcher reads the sources of proxies.
+	Fetcher fetch.Fetcher
 }
 
 // Keeper is the service. It is safe for concurrent use.
@@ -48,6 +51,7 @@ type Keeper struct {
 
 	turns  turns // of acquires that several pools may answer
 	events events
+	book   sourceBook
 	marks  map[string]int // of budgets, by pool and group; the loop's own
 }
 
@@ -82,6 +86,9 @@ func New(ctx context.Context, o Options) (*Keeper, error) {
 		if err := k.EnsurePool(ctx, DefaultPool); err != nil {
 			return nil, fmt.Errorf("make the pool %q: %w", DefaultPool, err)
 		}
+	}
+	if err := k.openSources(ctx, o.Fetcher); err != nil {
+		return nil, fmt.Errorf("read the sources: %w", err)
 	}
 	return k, nil
 }
@@ -143,6 +150,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	k.mu.Lock()
 	k.ready = true
 	k.mu.Unlock()
+	k.startSources()
 	sweep := time.NewTicker(30 * time.Second)
 	defer sweep.Stop()
 	next := time.NewTimer(0)

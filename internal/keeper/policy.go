@@ -17,17 +17,23 @@ import (
 type Applied struct {
 	// Version is the newest version among the policies that were written or looked at.
 	Version int64
-	// Changes are by pool and setting: pools.NAME.setting.
+	// Changes are by pool or source and setting: pools.NAME.setting.
 	Changes []config.Change
 	// Kept are settings that the API had edited: they stand over the file's.
 	Kept []string
 }
 
 // Apply puts a policy file in force, wholly or not at all: every pool's policy
-// is checked before the first is written. With dry it only tells.
+// and every source is checked before the first is written. With dry it only tells.
 func (k *Keeper) Apply(ctx context.Context, file *config.File, dry bool) (Applied, error) {
 	var out Applied
 	plans, err := k.plan(ctx, file)
+	if err != nil {
+		return out, err
+	}
+	k.book.applying.Lock()
+	defer k.book.applying.Unlock()
+	sources, err := k.planSources(file)
 	if err != nil {
 		return out, err
 	}
@@ -48,6 +54,15 @@ func (k *Keeper) Apply(ctx context.Context, file *config.File, dry bool) (Applie
 			return out, fmt.Errorf("pool %q: %w", p.name, err)
 		}
 		out.Version = max(out.Version, info.Record.Policy.Version)
+	}
+	for _, p := range sources {
+		out.Changes = append(out.Changes, p.changes...)
+		if dry {
+			continue
+		}
+		if err := k.applySource(ctx, p); err != nil {
+			return out, fmt.Errorf("source %q: %w", p.name, err)
+		}
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/hostler-proxy/hostler/internal/pool"
@@ -113,7 +114,12 @@ func (r *ImportRequest) check() error {
 			return err
 		}
 	}
+	if r.Source == pool.ByHand {
+		r.Source = ""
+	}
 	switch {
+	case strings.Contains(r.Source, ","):
+		return &InputError{"source", "holds a comma"}
 	case r.Cap < 0 || r.Cap > 10_000:
 		return &InputError{"cap", "must be 0 to 10000"}
 	case r.TTL < 0 || r.TTL > 10*365*24*time.Hour:

@@ -47,7 +47,7 @@ type column struct {
 }
 
 // secretColumns leave an export without secrets.
-var secretColumns = map[string]string{"proxy": "password", "meta": "value"}
+var secretColumns = map[string]string{"proxy": "password", "meta": "value", "source": "held"}
 
 // plainBlobs are the tables whose blobs are known to hold no secret: windows,
 // hashes, and lease keys, which are of no use without the store's.

@@ -106,3 +106,10 @@ CREATE TABLE audit ( -- what operators did; 90 days or 100,000
   count INTEGER NOT NULL, -- how many records it touched
   result TEXT NOT NULL
 );
+
+CREATE TABLE source ( -- where proxies come from by themselves
+  name TEXT PRIMARY KEY, version INTEGER NOT NULL,
+  settings TEXT NOT NULL,  -- as the configuration file writes them, JSON; credentials stay in the environment
+  state TEXT NOT NULL,     -- how it fares, JSON
+  held BLOB                -- a list that waits for a word
+);
