@@ -32,6 +32,7 @@ fuzz: ## fuzz every reader of outside input, the main ones for FUZZTIME
 	$(GO) test ./internal/config -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
 	$(GO) test ./internal/judge -run '^$$' -fuzz '^FuzzFacts$$' -fuzztime $(FUZZTIME)
 	$(GO) test ./internal/pool -run '^$$' -fuzz '^FuzzWindows$$' -fuzztime 10s
+	$(GO) test ./internal/rules -run '^$$' -fuzz '^FuzzRules$$' -fuzztime 10s
 
 lint: ## lint everything
 	$(GO) run $(LINT) run ./...
