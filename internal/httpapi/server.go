@@ -98,6 +98,7 @@ func (s *Server) routes() {
 		{"GET /v1/targets", roleViewer, s.listTargets},
 		{"GET /v1/targets/{target}", roleViewer, s.getTarget},
 		{"PUT /v1/targets/{target}", roleOperator, s.putTarget},
+		{"GET /v1/targets/{target}/rules", roleWorker, s.targetRules},
 		{"GET /v1/groups", roleViewer, s.listGroups},
 		{"GET /v1/workers", roleViewer, s.listWorkers},
 		{"GET /v1/leases", roleViewer, s.listLeases},

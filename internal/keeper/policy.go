@@ -75,6 +75,7 @@ func (k *Keeper) plan(ctx context.Context, file *config.File) ([]plannedPool, er
 		case !errors.Is(err, store.ErrNoPool):
 			return nil, err
 		}
+		was := config.RuleSettings(p.record.File, p.record.Overrides)
 		p.write = err != nil || !maps.Equal(p.record.File, map[string]string(settings))
 		p.record.File = settings
 		policy, err := config.Apply(settings, p.record.Overrides)
@@ -82,7 +83,7 @@ func (k *Keeper) plan(ctx context.Context, file *config.File) ([]plannedPool, er
 			return nil, fmt.Errorf("pool %q: %w", name, err)
 		}
 		p.record.Policy = policy
-		p.changes = config.Diff(&before, &policy)
+		p.changes = append(config.Diff(&before, &policy), config.DiffSettings(was, config.RuleSettings(settings, p.record.Overrides))...)
 		for _, path := range slices.Sorted(maps.Keys(p.record.Overrides)) {
 			if said, ok := settings[path]; ok && said != p.record.Overrides[path] {
 				p.kept = append(p.kept, path)
@@ -118,7 +119,7 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 			continue
 		}
 		if err := config.Check(path, value); err != nil {
-			return out, &InputError{path, err.Error()}
+			return out, &InputError{path, strings.ReplaceAll(err.Error(), "\n", "; ")}
 		}
 		overrides[path] = value
 	}
@@ -129,13 +130,15 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 		}
 		return out, err
 	}
+	was := config.RuleSettings(record.File, record.Overrides)
 	record.Overrides, record.Policy = overrides, policy
 	info, err := k.putPool(ctx, name, record, expect)
 	if err != nil {
 		return out, err
 	}
 	out.Version = info.Record.Policy.Version
-	for _, c := range config.Diff(&before, &policy) {
+	changes := append(config.Diff(&before, &policy), config.DiffSettings(was, config.RuleSettings(record.File, overrides))...)
+	for _, c := range changes {
 		c.Path = "pools." + name + "." + c.Path
 		out.Changes = append(out.Changes, c)
 	}

@@ -4,8 +4,10 @@ import "slices"
 
 // Book holds the rules of a pool's targets.
 type Book struct {
-	own map[string]*Set // targets with rules or a switch of their own
-	all *Set            // of every other target
+	own      map[string]*Set // targets with rules or a switch of their own
+	all      *Set            // of every other target
+	defaults bool
+	switched map[string]bool // targets with a switch of their own
 }
 
 // Own is what a target has of its own.
@@ -18,7 +20,7 @@ type Own struct {
 // NewBook makes the book of a pool whose rules were checked. A target's own rules
 // come before the default ones, so that they can overrule them.
 func NewBook(defaults bool, targets map[string]Own) *Book {
-	b := &Book{own: map[string]*Set{}}
+	b := &Book{own: map[string]*Set{}, defaults: defaults, switched: map[string]bool{}}
 	if defaults {
 		b.all = NewSet(Defaults())
 	}
@@ -26,6 +28,7 @@ func NewBook(defaults bool, targets map[string]Own) *Book {
 		with := defaults
 		if own.Defaults != nil {
 			with = *own.Defaults
+			b.switched[name] = with
 		}
 		list := slices.Clip(own.Rules)
 		if with {
@@ -42,4 +45,13 @@ func (b *Book) For(target string) *Set {
 		return s
 	}
 	return b.all
+}
+
+// Defaults says whether the default rules hold for a target, and with them the
+// statistics.
+func (b *Book) Defaults(target string) bool {
+	if on, ok := b.switched[target]; ok {
+		return on
+	}
+	return b.defaults
 }

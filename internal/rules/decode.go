@@ -37,19 +37,32 @@ func value(text []byte) (v any, err error) {
 // FromValue reads a list of rules out of what JSON or YAML hold: lists, maps,
 // strings and json.Number. Its error joins all faults, each an *Error.
 func FromValue(v any) ([]Rule, error) {
-	f := faults{most: MaxRules}
+	var f faults
 	return f.rules(v)
 }
 
-// ParseSet reads the rules that a daemon hands out, the default ones among them.
+// maxHanded bounds the rules that a daemon hands out, its default ones among them.
+const maxHanded = 1000
+
+// ParseSet reads the rules that a daemon hands out. A rule that a newer daemon
+// has and this evaluator does not understand is left out.
 func ParseSet(text []byte) (*Set, error) {
 	v, err := value(text)
-	if err != nil {
+	items, ok := v.([]any)
+	if err != nil || !ok || len(items) > maxHanded {
 		return nil, &Error{Text: "is not a JSON list of rules"}
 	}
-	f := faults{most: MaxRules + len(Defaults()) + 100, dots: true} // a newer daemon may have more
-	list, err := f.rules(v)
-	return NewSet(list), err
+	var list []Rule
+	names := map[string]bool{}
+	for _, item := range items {
+		f := faults{dots: true}
+		r := f.rule("", item)
+		if f.err() == nil && !names[r.Name] {
+			list = append(list, r)
+			names[r.Name] = true
+		}
+	}
+	return NewSet(list), nil
 }
 
 func (f *faults) rules(v any) ([]Rule, error) {
@@ -58,8 +71,8 @@ func (f *faults) rules(v any) ([]Rule, error) {
 		f.add("", "must be a list of rules")
 		return nil, f.err()
 	}
-	if len(items) > f.most {
-		f.add("", "has %d rules, more than %d", len(items), f.most)
+	if len(items) > MaxRules {
+		f.add("", "has %d rules, more than %d", len(items), MaxRules)
 		return nil, f.err()
 	}
 	list := make([]Rule, 0, len(items))

@@ -26,7 +26,7 @@ func Defaults() []Rule {
 		// docs.aws.amazon.com, AWS WAF developer guide, "CAPTCHA and Challenge action behavior".
 		wall("aws-waf", When{Header: header("x-amzn-waf-action", expression(`^(challenge|captcha)`))}),
 		// vercel.com docs, attack challenge mode.
-		wall("vercel-challenge", When{Header: header("x-vercel-mitigated", literal("challenge"))}),
+		wall("vercel-challenge", When{Status: []int{403, 429}, Header: header("x-vercel-mitigated", literal("challenge"))}),
 		// DataDome: the script and the frame of its captcha come from this host; its sensor comes from another.
 		wall("datadome", small(When{Contains: words("geo.captcha-delivery.com", "ct.captcha-delivery.com")})),
 		// HUMAN (PerimeterX): the element that its challenge is drawn in.

@@ -51,7 +51,7 @@ func (w *When) needsFactsOnly() bool {
 
 func (s *Set) evaluate(r *Response, take func(*When) bool) Result {
 	if s == nil {
-		return Result{Rule: -1}
+		return Result{}
 	}
 	head := content{bytes: r.Body[:min(len(r.Body), Head)]}
 	whole := content{bytes: r.Body[:min(len(r.Body), Whole)]}

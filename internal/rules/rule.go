@@ -7,6 +7,7 @@
 package rules
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -37,8 +38,8 @@ const (
 // Rule is one rule of a target.
 type Rule struct {
 	Name  string `json:"name"`
-	Kind  Kind   `json:"kind"`
-	Class Class  `json:"class"`
+	Kind  Kind   `json:"kind,omitempty"`
+	Class Class  `json:"class,omitempty"`
 	When  When   `json:"when"`
 }
 
@@ -87,6 +88,21 @@ func (p Pattern) MarshalJSON() ([]byte, error) {
 	}
 }
 
+// UnmarshalJSON reads either form.
+func (p *Pattern) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '"' {
+		*p = Pattern{}
+		return json.Unmarshal(text, &p.Text)
+	}
+	var form struct {
+		Words  []string
+		Regexp string
+	}
+	err := json.Unmarshal(text, &form)
+	*p = Pattern{Text: form.Regexp, Words: form.Words, Regexp: form.Regexp != ""}
+	return err
+}
+
 // Bounds of what one target can have.
 const (
 	MaxRules   = 64
@@ -133,7 +149,6 @@ func Format(list []Rule) string {
 // faults reads rules and gathers what is wrong.
 type faults struct {
 	list []error
-	most int  // rules that there can be
 	dots bool // names can hold dots: the default rules are among them
 }
 

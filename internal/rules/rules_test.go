@@ -100,7 +100,7 @@ func TestGolden(t *testing.T) {
 			if diff := cmp.Diff(c.Matched, got.Matched); diff != "" || string(got.Class) != c.Class {
 				t.Errorf("class %q, want %q; matched (-want +got):\n%s", got.Class, c.Class, diff)
 			}
-			again, unknown := set.Decide(append(got.Matched, "no-such-rule"))
+			again, unknown := set.Decide(append(got.Matched, "no-such-rule"), false)
 			if again.Class != got.Class || len(unknown) != 1 {
 				t.Errorf("decided %q and %v from the names, %q from the page", again.Class, unknown, got.Class)
 			}
@@ -209,7 +209,7 @@ func TestEvaluateFacts(t *testing.T) {
 		}
 	}
 	var none *rules.Set
-	if r := none.EvaluateFacts(404, "", 0); r.Class != rules.None || r.Rule != -1 {
+	if r := none.EvaluateFacts(404, "", 0); r.Class != rules.None || r.Matched != nil {
 		t.Errorf("no rules say %+v", r)
 	}
 }
@@ -264,7 +264,7 @@ func FuzzRules(f *testing.F) {
 		for _, size := range []int64{-1, int64(len(body)), int64(len(body)) + 1} {
 			r := &rules.Response{Status: status, Body: body, Size: size, RedirectHost: host, Header: map[string][]string{"A": {host}}}
 			got := set.Evaluate(r)
-			decided, unknown := set.Decide(got.Matched)
+			decided, unknown := set.Decide(got.Matched, false)
 			if len(unknown) > 0 || decided.Class != got.Class || (got.Class == rules.None) != (len(got.Matched) == 0) {
 				t.Fatalf("%+v, from its names %+v and %v", got, decided, unknown)
 			}

@@ -62,15 +62,12 @@ type Result struct {
 	Matched []string
 	// Class is what they mean together; None = nothing.
 	Class Class
-	// Rule is the place of the rule that decided; -1 = none.
-	Rule int
 }
 
 // Decide says what hits mean together: the first decisive rule in the set's order
 // counts; without one, any weak hit makes the answer suspect. Names that the set
-// does not have are given back.
-func (s *Set) Decide(matched []string) (r Result, unknown []string) {
-	r.Rule = -1
+// does not have are given back. With ofStatus, only rules that name statuses count.
+func (s *Set) Decide(matched []string, ofStatus bool) (r Result, unknown []string) {
 	var hits []int
 	for _, name := range matched {
 		i, ok := -1, false
@@ -81,7 +78,9 @@ func (s *Set) Decide(matched []string) (r Result, unknown []string) {
 			unknown = append(unknown, name)
 			continue
 		}
-		hits = append(hits, i)
+		if !ofStatus || len(s.rules[i].When.Status) > 0 {
+			hits = append(hits, i)
+		}
 	}
 	slices.Sort(hits)
 	return s.decide(slices.Compact(hits)), unknown
@@ -89,17 +88,18 @@ func (s *Set) Decide(matched []string) (r Result, unknown []string) {
 
 // decide takes the places of the rules that hit, in order.
 func (s *Set) decide(hits []int) Result {
-	r := Result{Rule: -1}
+	var r Result
+	decided := false
 	for _, i := range hits {
 		rule := &s.rules[i]
 		r.Matched = append(r.Matched, rule.Name)
-		decided := r.Rule >= 0 && s.rules[r.Rule].Kind == Decisive
-		if r.Rule < 0 || !decided && rule.Kind == Decisive {
-			r.Rule, r.Class = i, rule.Class
+		switch {
+		case decided:
+		case rule.Kind == Decisive:
+			r.Class, decided = rule.Class, true
+		default:
+			r.Class = Suspect
 		}
 	}
 	return r
 }
-
-// NamesStatus says whether a rule speaks of statuses by name.
-func (s *Set) NamesStatus(place int) bool { return place >= 0 && len(s.rules[place].When.Status) > 0 }

@@ -69,34 +69,41 @@ func (s *Statistics) Look(nowMS int64, p Page) (matched []string) {
 // sizes are the newest sizes on one route, as logarithms: pages differ by
 // factors, and a long page is no wall for being twice the median.
 type sizes struct {
-	ring []float64
-	next int
+	ring      []float64
+	next      int
+	low, high float64 // what does not stand out
+	since     int     // sizes since these were found
 }
 
+// staleBounds is after how many sizes the bounds are found anew.
+const staleBounds = 8
+
 func (s *Statistics) sizeStandsOut(route string, size int64) bool {
-	r := s.routes.get(route, func() *sizes { return &sizes{} })
+	r := s.routes.get(route, func() *sizes { return &sizes{since: staleBounds} })
 	x := math.Log(float64(size))
-	out := r.standsOut(x)
+	out := len(r.ring) >= minSizes && r.standsOut(x)
 	if len(r.ring) < maxSizes {
 		r.ring = append(r.ring, x)
 	} else {
 		r.ring[r.next] = x
 		r.next = (r.next + 1) % maxSizes
 	}
+	r.since++
 	return out
 }
 
 func (r *sizes) standsOut(x float64) bool {
-	if len(r.ring) < minSizes {
-		return false
+	if r.since >= staleBounds {
+		var buffer [maxSizes]float64
+		sorted := append(buffer[:0], r.ring...)
+		middle := median(sorted)
+		for i, v := range sorted {
+			sorted[i] = math.Abs(v - middle)
+		}
+		spread := maxSpread * max(median(sorted), leastSpread)
+		r.low, r.high, r.since = middle-spread, middle+spread, 0
 	}
-	var buffer [maxSizes]float64
-	sorted := append(buffer[:0], r.ring...)
-	middle := median(sorted)
-	for i, v := range sorted {
-		sorted[i] = math.Abs(v - middle)
-	}
-	return math.Abs(x-middle) > maxSpread*max(median(sorted), leastSpread)
+	return x < r.low || x > r.high
 }
 
 // median orders the list.
@@ -125,6 +132,18 @@ func (s *Statistics) sameForMany(nowMS int64, p Page) bool {
 		b.urls = append(b.urls, url)
 	}
 	return len(b.urls) >= maxSameURLs
+}
+
+// Memory holds the statistics of the targets that were looked at last, 500 at
+// the most: 25 MB if each is full. It is not safe for concurrent use.
+type Memory struct{ targets lru[string, *Statistics] }
+
+// NewMemory makes an empty memory.
+func NewMemory() *Memory { return &Memory{newLRU[string, *Statistics](500)} }
+
+// Look is [Statistics.Look] for one of many targets.
+func (m *Memory) Look(target string, nowMS int64, p Page) []string {
+	return m.targets.get(target, NewStatistics).Look(nowMS, p)
 }
 
 // Route names the kind of page that a URL leads to: host and path without query,
