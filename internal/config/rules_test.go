@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -113,4 +114,44 @@ func TestAnyTextStandsInARule(t *testing.T) {
 			t.Fatalf("%s\n%s", diff, written)
 		}
 	})
+}
+
+// TestGuideExamples takes in every policy that docs/rules.md shows.
+func TestGuideExamples(t *testing.T) {
+	text, err := os.ReadFile("../../docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(text), "```yaml\n")[1:]
+	if len(blocks) == 0 {
+		t.Fatal("docs/rules.md shows no policy")
+	}
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		file, err := config.Parse([]byte(block))
+		if err != nil {
+			t.Errorf("%v\n%s", err, block)
+			continue
+		}
+		book, err := config.RuleBook(file.Pools["default"], nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := book.For("shop.example")
+		for _, tt := range []struct {
+			page rules.Response
+			want rules.Class
+		}{
+			{rules.Response{Status: 200, Body: []byte("a Robot Check"), Size: 13}, rules.Blocked},
+			{rules.Response{Status: 404, Size: -1}, rules.Blocked},
+			{rules.Response{Status: 403, Body: []byte("<p>no"), Size: 5}, rules.OK},
+			{rules.Response{Status: 302, RedirectHost: "login.shop.example", Size: 0}, rules.Blocked},
+			{rules.Response{Status: 302, Header: map[string][]string{"X-Throttle": {"on"}}}, rules.Rate},
+			{rules.Response{Status: 200, Body: []byte(strings.Repeat("text ", 2000) + `itemprop="price"`), Size: 10_016}, rules.None},
+		} {
+			if got := set.Evaluate(&tt.page); got.Class != tt.want {
+				t.Errorf("%+v: %+v, want %s", tt.page, got, tt.want)
+			}
+		}
+	}
 }

@@ -73,6 +73,30 @@ type sizes struct {
 	next      int
 	low, high float64 // what does not stand out
 	since     int     // sizes since these were found
+	odd       []float64
+}
+
+// Walls look alike, while a good page that stands out does so alone: a size is
+// suspect when so many of the last ones that stood out were like it.
+const (
+	maxOdd   = 8
+	alikeOdd = 2
+)
+
+// alike says whether earlier sizes that stood out were like this one, and
+// remembers it.
+func (r *sizes) alike(x float64) bool {
+	n := 0
+	for _, v := range r.odd {
+		if math.Abs(v-x) <= leastSpread {
+			n++
+		}
+	}
+	if len(r.odd) == maxOdd {
+		r.odd = append(r.odd[:0], r.odd[1:]...)
+	}
+	r.odd = append(r.odd, x)
+	return n >= alikeOdd
 }
 
 // staleBounds is after how many sizes the bounds are found anew.
@@ -81,7 +105,7 @@ const staleBounds = 8
 func (s *Statistics) sizeStandsOut(route string, size int64) bool {
 	r := s.routes.get(route, func() *sizes { return &sizes{since: staleBounds} })
 	x := math.Log(float64(size))
-	out := len(r.ring) >= minSizes && r.standsOut(x)
+	out := len(r.ring) >= minSizes && r.standsOut(x) && r.alike(x)
 	if len(r.ring) < maxSizes {
 		r.ring = append(r.ring, x)
 	} else {
