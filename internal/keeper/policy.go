@@ -75,7 +75,7 @@ func (k *Keeper) plan(ctx context.Context, file *config.File) ([]plannedPool, er
 		case !errors.Is(err, store.ErrNoPool):
 			return nil, err
 		}
-		was := config.RuleSettings(p.record.File, p.record.Overrides)
+		was := config.All(&before, p.record.File, p.record.Overrides)
 		p.write = err != nil || !maps.Equal(p.record.File, map[string]string(settings))
 		p.record.File = settings
 		policy, err := config.Apply(settings, p.record.Overrides)
@@ -83,7 +83,7 @@ func (k *Keeper) plan(ctx context.Context, file *config.File) ([]plannedPool, er
 			return nil, fmt.Errorf("pool %q: %w", name, err)
 		}
 		p.record.Policy = policy
-		p.changes = append(config.Diff(&before, &policy), config.DiffSettings(was, config.RuleSettings(settings, p.record.Overrides))...)
+		p.changes = config.DiffSettings(was, config.All(&policy, settings, p.record.Overrides))
 		for _, path := range slices.Sorted(maps.Keys(p.record.Overrides)) {
 			if said, ok := settings[path]; ok && said != p.record.Overrides[path] {
 				p.kept = append(p.kept, path)
@@ -130,15 +130,14 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 		}
 		return out, err
 	}
-	was := config.RuleSettings(record.File, record.Overrides)
+	was := config.All(&before, record.File, record.Overrides)
 	record.Overrides, record.Policy = overrides, policy
 	info, err := k.putPool(ctx, name, record, expect)
 	if err != nil {
 		return out, err
 	}
 	out.Version = info.Record.Policy.Version
-	changes := append(config.Diff(&before, &policy), config.DiffSettings(was, config.RuleSettings(record.File, overrides))...)
-	for _, c := range changes {
+	for _, c := range config.DiffSettings(was, config.All(&policy, record.File, overrides)) {
 		c.Path = "pools." + name + "." + c.Path
 		out.Changes = append(out.Changes, c)
 	}

@@ -111,7 +111,7 @@ const (
 	maxName    = 64
 	maxStatus  = 40
 	maxHost    = 253
-	maxProgram = 1000 // instructions of a compiled expression
+	maxProgram = 250 // instructions of a compiled expression
 )
 
 // Error is a fault of a rule: where, such as [2].when.status, and what.
