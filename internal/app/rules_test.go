@@ -1,9 +1,12 @@
 package app_test
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -288,6 +291,48 @@ func TestParserSuspect(t *testing.T) {
 	for _, p := range proxies {
 		if p.State != "active" && p.State != "new" || p.Streak != 0 || p.Until != nil {
 			t.Errorf("a broken parser changed a proxy: %+v", p)
+		}
+	}
+}
+
+// TestWallsWithStatus200 fetches walls from a real server, one of them
+// compressed, and good pages, as a worker does.
+func TestWallsWithStatus200(t *testing.T) {
+	t.Parallel()
+	d := startWithRules(t, 10, nil)
+	d.putRules("shop.example", nil, client.Rule{Name: "product", When: client.RuleWhen{
+		Status: []int{200}, MustContain: &client.RulePattern{Text: `itemprop="price"`},
+	}})
+	pages := map[string]string{
+		"/good":      `<html><h1>Blue chair</h1><p>A chair of oak with a seat of linen, for those who sit long.</p><b itemprop="price">129</b></html>`,
+		"/captcha":   `<html><p>Please solve this captcha, so that we know that you are no robot of any kind.</p></html>`,
+		"/suspended": `{"error":"account suspended"}`,
+		"/wall":      `<html><script>window._cf_chl_opt={cvId:'3'}</script><b itemprop="price">0</b></html>`,
+	}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, pages[r.URL.Path])
+		_ = z.Close()
+	}))
+	t.Cleanup(site.Close)
+	for path, want := range map[string]string{"/good": "OK", "/captcha": "BLOCKED_SOFT", "/suspended": "BLOCKED_SOFT", "/wall": "BLOCKED_SOFT"} {
+		lease := d.acquire(client.AcquireRequest{})
+		rules, err := d.api.LeaseRules(t.Context(), &lease)
+		d.must(err)
+		res, err := http.Get(site.URL + path)
+		d.must(err)
+		body, err := io.ReadAll(res.Body)
+		d.must(err)
+		_ = res.Body.Close()
+		got, err := d.api.Report(t.Context(), lease.ID, client.Facts{
+			Phase: "body", Status: res.StatusCode, HTTPS: true, BodyBytes: int64(len(body)),
+			Matched: rules.Match(client.Page{Status: res.StatusCode, Header: res.Header, Body: body, Size: int64(len(body))}),
+		})
+		d.must(err)
+		if got.Class != want || len(got.UnknownRules) > 0 {
+			t.Errorf("%s: %+v, want %s", path, got, want)
 		}
 	}
 }
