@@ -33,6 +33,13 @@ func TestEveryEventIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "emit" {
+					if lit, ok := call.Args[0].(*ast.BasicLit); ok {
+						t.Errorf("%s emits %s without a constant", name, lit.Value)
+					}
+				}
+			}
 			spec, ok := n.(*ast.ValueSpec)
 			if !ok || !strings.HasPrefix(spec.Names[0].Name, "event") || len(spec.Values) != 1 {
 				return true
