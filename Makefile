@@ -40,6 +40,7 @@ fuzz: ## fuzz every reader of outside input, the main ones for FUZZTIME
 	$(GO) test ./internal/judge -run '^$$' -fuzz '^FuzzFacts$$' -fuzztime $(FUZZTIME)
 	$(GO) test ./internal/pool -run '^$$' -fuzz '^FuzzWindows$$' -fuzztime 10s
 	$(GO) test ./internal/store/embedded -run '^$$' -fuzz '^FuzzRestore$$' -fuzztime 10s
+	$(GO) test ./internal/rules -run '^$$' -fuzz '^FuzzRules$$' -fuzztime 10s
 
 lint: ## lint everything
 	$(GO) run $(LINT) run ./...

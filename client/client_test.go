@@ -358,3 +358,26 @@ func TestExportThatBreaksOff(t *testing.T) {
 		t.Errorf("got %v after %q", err, list.String())
 	}
 }
+
+func TestKeptEvents(t *testing.T) {
+	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("follow") != "false" || r.Header.Get("Last-Event-ID") != "4" {
+			t.Errorf("asked %s after %q", r.URL, r.Header.Get("Last-Event-ID"))
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "id: 5\nevent: a\ndata: {\"event\":\"a\"}\n\nid: 6\nevent: b\ndata: {\"event\":\"b\"}\n\n")
+	}))
+	list, err := c.KeptEvents(t.Context(), 4)
+	if err != nil || len(list) != 2 || list[0].ID != 5 || list[1].Event != "b" {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	broken := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "id: 5\nevent: a\ndata: {}\n\n")
+		http.NewResponseController(w).Flush() //nolint:errcheck // it breaks off anyway
+		panic(http.ErrAbortHandler)
+	}))
+	if list, err := broken.KeptEvents(t.Context(), 0); !errors.Is(err, client.ErrUnreachable) || list != nil {
+		t.Errorf("a list that breaks off is taken for whole: %+v, %v", list, err)
+	}
+}

@@ -162,7 +162,17 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 			return c.Target(ctx, "p", "[2001:db8::1]:80")
 		},
 		"putTarget": func(ctx context.Context, c *client.Client) (any, error) {
-			return c.PutTarget(ctx, "p", "shop.example", client.TargetPolicy{ReuseIntervalMS: new(int64(12000))})
+			return c.PutTarget(ctx, "p", "shop.example", client.TargetPolicy{
+				ReuseIntervalMS: new(int64(12000)), DefaultRules: new(false),
+				Rules: []client.Rule{{Name: "a", When: client.RuleWhen{
+					Status: []int{200}, Header: &client.RuleHeader{Name: "X-A", Value: &client.RulePattern{Text: "a"}}, RedirectHost: "b.example",
+					Contains: &client.RulePattern{Words: []string{"w"}}, MaxBytes: 5, MaxText: 6, MustContain: &client.RulePattern{Text: "x+", Regexp: true},
+					MustNotContain: &client.RulePattern{Text: "y"}, MinBytes: 7,
+				}}},
+			})
+		},
+		"getTargetRules": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.TargetRules(ctx, "p", "[2001:db8::1]:80")
 		},
 		"getSession": func(ctx context.Context, c *client.Client) (any, error) { return c.Session(ctx, "p", "cart/17") },
 		"deleteSession": func(ctx context.Context, c *client.Client) (any, error) {
@@ -295,7 +305,9 @@ func models() map[string]any {
 		"HeartbeatAnswer": client.Heartbeat{}, "LiveLease": client.LiveLease{}, "Window": client.Window{}, "Windows": client.Windows{},
 		"Hold": client.Hold{}, "Intervals": client.Intervals{}, "Proxy": client.Proxy{}, "Line": client.Rejection{},
 		"ImportAnswer": client.Imported{}, "Pair": client.Pair{}, "ProxyExplanation": client.Why{}, "LeaseTotals": client.LeaseTotals{},
-		"Pool": client.Pool{}, "Usage": client.Usage{}, "Money": client.Money{}, "Budget": client.Budget{}, "TargetPolicy": client.TargetPolicy{}, "PoolConfig": client.PoolConfig{}, "Change": client.Change{},
+		"Pool": client.Pool{}, "Usage": client.Usage{}, "Money": client.Money{}, "Budget": client.Budget{}, "TargetPolicy": client.TargetPolicy{},
+		"TargetRules": client.TargetRules{}, "Rule": client.Rule{}, "RuleWhen": client.RuleWhen{}, "RuleHeader": client.RuleHeader{},
+		"PoolConfig": client.PoolConfig{}, "Change": client.Change{},
 		"PolicyApplied": client.Applied{}, "Group": client.Group{}, "Votes": client.Votes{}, "Target": client.Target{},
 		"Worker": client.Worker{}, "Session": client.Session{}, "Failure": client.Failure{}, "FinalFailure": client.FinalFailure{},
 		"CreatedToken": client.Token{}, "ProxyBrief": client.ProxyBrief{}, "PatchAnswer": client.Matched{},
@@ -348,6 +360,9 @@ func jsonNames(typ reflect.Type) (names []string) {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() {
+			continue
+		}
 		names = append(names, name)
 	}
 	return names
@@ -373,7 +388,8 @@ func TestExamplesAreReadWhole(t *testing.T) {
 		"importProxies": reflect.TypeFor[client.Imported](), "listPools": list("pools", client.Pool{}),
 		"getPool": reflect.TypeFor[client.Pool](), "putPool": reflect.TypeFor[client.Pool](), "listGroups": list("groups", client.Group{}),
 		"listTargets": list("targets", client.Target{}), "getTarget": reflect.TypeFor[client.Target](),
-		"putTarget": reflect.TypeFor[client.Applied](), "getSession": reflect.TypeFor[client.Session](),
+		"putTarget": reflect.TypeFor[client.Applied](), "getTargetRules": reflect.TypeFor[client.TargetRules](),
+		"getSession":   reflect.TypeFor[client.Session](),
 		"listFailures": list("failures", client.Failure{}), "listTokens": list("tokens", client.Token{}),
 		"createToken": reflect.TypeFor[client.Token](), "applyConfig": reflect.TypeFor[client.Applied](),
 		"patchProxies": reflect.TypeFor[client.Matched](), "deleteProxies": reflect.TypeFor[client.Matched](),

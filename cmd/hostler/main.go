@@ -44,6 +44,7 @@ type cli struct {
 	Workers    workersCmd    `cmd:"" help:"Show the workers."`
 	Targets    targetsCmd    `cmd:"" help:"Show the targets."`
 	Failures   failuresCmd   `cmd:"" help:"Show failed attempts and requests."`
+	Events     eventsCmd     `cmd:"" help:"Show events."`
 	Config     configCmd     `cmd:"" help:"Check, show and apply the policy."`
 	Tokens     tokenCmd      `cmd:"" name:"token" help:"Make, list and revoke API tokens."`
 	Groups     groupsCmd     `cmd:"" help:"Show the groups that share an account, and release them."`

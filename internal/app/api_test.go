@@ -286,6 +286,8 @@ func (d *daemon) walkViews(id, lease string) {
 	d.must(err)
 	_, err = d.api.Target(ctx, "", "never.example")
 	isProblem(d.t, err, client.UnknownTarget)
+	_, err = d.api.TargetRules(ctx, "", "shop.example")
+	d.must(err)
 	_, err = d.api.Groups(ctx, "")
 	d.must(err)
 	s, err := d.api.Session(ctx, "", "s1")

@@ -24,6 +24,7 @@ import (
 	"github.com/hostler-proxy/hostler/internal/pool"
 	"github.com/hostler-proxy/hostler/internal/store"
 	"github.com/hostler-proxy/hostler/internal/store/embedded"
+	"github.com/hostler-proxy/hostler/internal/webhook"
 )
 
 // Options wire the process; what it does is in the policy file.
@@ -47,8 +48,19 @@ type Options struct {
 	RecoverEvery time.Duration
 	// Fetcher reads the sources; its zero value uses the process's environment.
 	Fetcher fetch.Fetcher
+	// Webhook is where events are sent; no URL = nowhere.
+	Webhook Webhook
 	// Clock replaces the store's clock in tests.
 	Clock func() time.Time
+}
+
+// Webhook says where events are sent, and which; see webhook.Options.
+type Webhook struct {
+	URL, Secret string
+	Events      []string
+	Cooldown    time.Duration
+	// Backoff replaces the first wait between two tries in tests.
+	Backoff time.Duration
 }
 
 // App is the daemon.
@@ -56,6 +68,7 @@ type App struct {
 	o        Options
 	store    store.Store
 	keeper   *keeper.Keeper
+	webhook  *webhook.Sender // nil = none
 	listener net.Listener
 	server   *http.Server
 	stop     context.CancelFunc
@@ -82,6 +95,9 @@ func New(ctx context.Context, o Options) (*App, error) {
 func (a *App) build(ctx context.Context) error {
 	if strings.Contains(a.o.Store, "://") {
 		return &UsageError{"--store " + redactURL(a.o.Store) + ": only a file is possible in this version, such as hostler.db"}
+	}
+	if err := a.makeWebhook(ctx); err != nil {
+		return err
 	}
 	file, err := a.readConfig()
 	if err != nil {
@@ -130,6 +146,24 @@ func (a *App) build(ctx context.Context) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(a.o.Log.Handler(), slog.LevelDebug),
+	}
+	return nil
+}
+
+// makeWebhook checks where events are to be sent.
+func (a *App) makeWebhook(ctx context.Context) (err error) {
+	w := &a.o.Webhook
+	if w.URL == "" {
+		return nil
+	}
+	if w.Secret == "" {
+		a.o.Log.WarnContext(ctx, "the webhook is not signed: set HOSTLER_WEBHOOK_SECRET, so that its receiver can tell who sends")
+	}
+	a.webhook, err = webhook.New(webhook.Options{
+		URL: w.URL, Secret: w.Secret, Events: w.Events, Cooldown: w.Cooldown, Backoff: w.Backoff, Log: a.o.Log, Now: a.o.Clock,
+	})
+	if err != nil {
+		return &UsageError{"--webhook: " + err.Error()}
 	}
 	return nil
 }
@@ -264,6 +298,9 @@ func (a *App) Start(ctx context.Context) {
 			a.failed <- err
 		}
 	})
+	if a.webhook != nil {
+		a.wg.Go(func() { a.webhook.Run(run, a.keeper) })
+	}
 	a.wg.Go(func() {
 		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
 			a.failed <- fmt.Errorf("serve the API: %w", err)

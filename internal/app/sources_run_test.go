@@ -85,7 +85,7 @@ func TestLifetimesAreProlonged(t *testing.T) {
 	})
 	d := start(t, nil)
 	d.apply("sources:\n  acme: {url: " + list.URL + ", interval: 1s, ttl: 1h}\n")
-	d.fetched("acme")
+	d.fetchedSource("acme")
 	first := d.proxies(client.ProxyFilter{})[0].ExpiresAt
 	d.until(func() bool { return d.proxies(client.ProxyFilter{})[0].ExpiresAt.After(*first) })
 }
@@ -105,7 +105,7 @@ func TestFileSourceFollowsItsFile(t *testing.T) {
 	write(hosts(0, 4, ""))
 	d := start(t, nil)
 	d.apply("sources:\n  own: {file: " + name + ", interval: 700h}\n")
-	d.fetched("own")
+	d.fetchedSource("own")
 	write(hosts(1, 4, ""))
 	d.until(func() bool {
 		var list []string
@@ -129,7 +129,7 @@ func TestOneFetchAtATime(t *testing.T) {
 	list.says(hosts(0, 3, ""))
 	d := start(t, nil)
 	d.apply(oneSource(list.URL, "    timeout: 5m\n"))
-	d.fetched("acme")
+	d.fetchedSource("acme")
 	entered := make(chan struct{}, 10)
 	var mu sync.Mutex
 	running, most := 0, 0
@@ -192,11 +192,11 @@ sources:
     headers: {Authorization: "Token ${API_TOKEN}"}
     interval: 700h
 `)
-	d.fetched("api")
+	d.fetchedSource("api")
 	if list := d.proxies(client.ProxyFilter{Source: "api"}); len(list) != 1 || list[0].Region != "US" || list[0].Username != "u" {
 		t.Errorf("by the mapping: %+v", list)
 	}
-	if s := d.fetched("res"); s.Kind != "preset" || s.From != "decodo" || s.Counts.Proxies != 2 {
+	if s := d.fetchedSource("res"); s.Kind != "preset" || s.From != "decodo" || s.Counts.Proxies != 2 {
 		t.Errorf("by the preset: %+v", s)
 	}
 	lease := d.acquire(client.AcquireRequest{Pool: "res", Select: &client.Select{Region: "de"}})
@@ -222,7 +222,7 @@ func TestStaleSourceSaysSo(t *testing.T) {
 		}
 	})
 	d.apply(oneSource(list.URL, ""))
-	if s := d.fetched("acme"); s.Stale {
+	if s := d.fetchedSource("acme"); s.Stale {
 		t.Fatalf("at first: %+v", s)
 	}
 	list.does(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })

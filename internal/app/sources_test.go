@@ -85,7 +85,7 @@ func (d *daemon) source(name string) client.Source {
 }
 
 // fetched waits for the fetch that follows a change of the settings.
-func (d *daemon) fetched(name string) client.Source {
+func (d *daemon) fetchedSource(name string) client.Source {
 	d.t.Helper()
 	var s client.Source
 	d.until(func() bool { s = d.source(name); return s.State != "never" })
@@ -117,7 +117,7 @@ func (d *daemon) walkSources() {
 	list := newScript(d.t)
 	list.says(hosts(0, 3, ""))
 	d.apply(oneSource(list.URL, "    pool: walk\n"))
-	d.fetched("acme")
+	d.fetchedSource("acme")
 	d.refresh("acme")
 	list.says(hosts(0, 1, ""))
 	if res := d.refresh("acme"); res.Result != "held" {
@@ -138,7 +138,7 @@ func TestSourceFailuresKeepTheSet(t *testing.T) {
 	list.says(hosts(0, 10, ":u:p"))
 	d := start(t, nil)
 	d.apply(oneSource(list.URL, "    timeout: 20s\n    max_bytes: 4096\n"))
-	if s := d.fetched("acme"); s.State != "ok" || s.Counts.Proxies != 10 || s.Reason != "" || s.Stale || s.LastSuccessAt == nil || s.From != list.URL+"/list" {
+	if s := d.fetchedSource("acme"); s.State != "ok" || s.Counts.Proxies != 10 || s.Reason != "" || s.Stale || s.LastSuccessAt == nil || s.From != list.URL+"/list" {
 		t.Fatalf("the first fetch: %+v", s)
 	}
 	plain := func(status int, body string) http.HandlerFunc {
@@ -208,7 +208,7 @@ func TestSmallSetWaits(t *testing.T) {
 	list.says(hosts(0, 100, ""))
 	d := start(t, nil)
 	d.apply(oneSource(list.URL, ""))
-	d.fetched("acme")
+	d.fetchedSource("acme")
 	_, err := d.api.AcceptSource(t.Context(), "acme")
 	isProblem(t, err, client.Conflict)
 	list.says(hosts(0, 40, ""))
@@ -250,8 +250,8 @@ func TestSourceTakesOnlyItsOwn(t *testing.T) {
 	d := start(t, nil)
 	d.add("8.8.0.0:8080\n8.8.9.9:8080")
 	d.apply("sources:\n  a: {url: " + a.URL + ", interval: 700h, region: de, labels: {from: a}}\n  b: {url: " + b.URL + ", interval: 700h, region: us}\n")
-	d.fetched("a")
-	d.fetched("b")
+	d.fetchedSource("a")
+	d.fetchedSource("b")
 	held := d.acquire(client.AcquireRequest{Select: &client.Select{Labels: map[string]string{"from": "a"}, Exclude: []string{d.id("8.8.0.5")}}})
 	a.says(hosts(6, 6, "")) // 6 and 7 are b's too; nothing of the old is left
 	dry, err := d.api.RefreshSource(t.Context(), "a", true)
@@ -318,7 +318,7 @@ func TestChangedPasswordUpdatesInPlace(t *testing.T) {
 	list.says("8.8.8.8:80:u:old\n8.8.4.4:80:u:one\n8.8.4.4:80:u:two\n")
 	d := start(t, nil)
 	d.apply("pools: {default: {reuse_interval: 0s}}\n" + oneSource(list.URL, ""))
-	d.fetched("acme")
+	d.fetchedSource("acme")
 	only := &client.Select{Exclude: []string{}}
 	for _, p := range d.proxies(client.ProxyFilter{}) {
 		if p.Host == "8.8.4.4" {
@@ -384,7 +384,7 @@ sources:
 	applied := d.apply(text)
 	fmt.Fprintf(&seen, "%+v\n", applied)
 	for _, name := range []string{"good", "moved", "away", "res", "file"} {
-		d.fetched(name)
+		d.fetchedSource(name)
 		fmt.Fprintf(&seen, "%+v\n", d.refresh(name))
 	}
 	if s := d.source("good"); s.State != "ok" || s.Counts.Rejected != 2 {

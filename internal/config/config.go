@@ -165,6 +165,12 @@ func keyText(n ast.MapKeyNode) string {
 func (r *fileReader) settings(n ast.Node, poolName, prefix string) {
 	r.each(n, "pools."+poolName, func(key string, value ast.Node) {
 		path := prefix + key
+		if IsRules(path) {
+			if text, ok := r.rules(value, path); ok {
+				r.file.Pools[poolName][path] = text
+			}
+			return
+		}
 		switch value.(type) {
 		case *ast.MappingNode, *ast.MappingValueNode:
 			if !known(path + ".") {
@@ -323,8 +329,10 @@ func Validate(p *pool.Policy) error {
 type Change struct{ Path, From, To string }
 
 // Diff lists the settings in which two policies differ, by path.
-func Diff(a, b *pool.Policy) []Change {
-	before, after := Values(a), Values(b)
+func Diff(a, b *pool.Policy) []Change { return DiffSettings(Values(a), Values(b)) }
+
+// DiffSettings lists the settings that differ, by path.
+func DiffSettings(before, after Settings) []Change {
 	var list []Change
 	for path, to := range after {
 		if from := before[path]; from != to {
@@ -340,7 +348,8 @@ func Diff(a, b *pool.Policy) []Change {
 	return list
 }
 
-// Values gives all settings of a policy, as they would be written in a file.
+// Values gives all settings of a policy, as they would be written in a file. What
+// is no part of the policy comes with [All].
 func Values(p *pool.Policy) Settings {
 	v := Settings{}
 	for _, f := range Fields() {

@@ -54,7 +54,7 @@ func poolOfInfo(p *store.PoolInfo) poolBody {
 		Draining: c.Status[pool.StatusDraining], Disabled: c.Status[pool.StatusDisabled], Expired: c.Status[pool.StatusExpired],
 		Ready: c.Ready, Leased: c.Leased, Full: c.Full,
 		Leases:  leaseTotals{c.Live, t.Granted, t.Reported, t.Released, t.Revoked, t.Expired},
-		Version: p.Record.Policy.Version, Overrides: []string{}, Policy: policyOf(&p.Record.Policy),
+		Version: p.Record.Policy.Version, Overrides: []string{}, Policy: policyOf(&p.Record),
 	}
 	for path := range p.Record.Overrides {
 		b.Overrides = append(b.Overrides, path)
@@ -64,7 +64,8 @@ func poolOfInfo(p *store.PoolInfo) poolBody {
 }
 
 // policyOf is a policy as JSON: the file's names, durations as _ms numbers.
-func policyOf(p *pool.Policy) map[string]any {
+func policyOf(r *store.PolicyRecord) map[string]any {
+	p := &r.Policy
 	out := map[string]any{}
 	for _, f := range config.Fields() {
 		place, name := nest(out, f.Path)
@@ -101,6 +102,7 @@ func policyOf(p *pool.Policy) map[string]any {
 		}
 	})
 	out["targets"], out["groups"] = named["targets"], named["groups"]
+	addRules(out, named["targets"], r)
 	return out
 }
 
@@ -144,6 +146,14 @@ func settingsOf(prefix string, object map[string]any, into config.Settings) erro
 				return err
 			}
 		case []any:
+			if config.IsRules(path) {
+				text, err := json.Marshal(v)
+				if err != nil {
+					return err
+				}
+				into[path] = string(text)
+				continue
+			}
 			parts := make([]string, len(v))
 			for i, item := range v {
 				text, err := scalarOf(prefix+name, item, isMS)
@@ -267,7 +277,7 @@ func (s *Server) getConfig(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := map[string]poolConfig{}
 	for _, p := range list {
-		c := poolConfig{p.Record.Policy.Version, config.Values(&p.Record.Policy), p.Record.File, p.Record.Overrides}
+		c := poolConfig{p.Record.Policy.Version, config.All(&p.Record.Policy, p.Record.File, p.Record.Overrides), p.Record.File, p.Record.Overrides}
 		if c.File == nil {
 			c.File = map[string]string{}
 		}
@@ -419,6 +429,7 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 	}
 	var body struct {
 		ReuseIntervalMS *int64 `json:"reuse_interval_ms"`
+		ruleEdit
 	}
 	if err := decode(w, r, maxBody, &body); err != nil {
 		return err
@@ -432,7 +443,9 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 		value = fmt.Sprintf("%dms", *body.ReuseIntervalMS)
 	}
 	poolName := poolOf(r.URL.Query())
-	applied, err := s.k.Override(r.Context(), poolName, config.Settings{"targets." + name + ".reuse_interval": value})
+	edits := config.Settings{"targets." + name + ".reuse_interval": value}
+	body.edit("targets."+name+".", edits)
+	applied, err := s.k.Override(r.Context(), poolName, edits)
 	if err != nil {
 		return err
 	}

@@ -112,6 +112,7 @@ func (s *Server) routes() {
 		{"GET /v1/targets", roleViewer, s.listTargets},
 		{"GET /v1/targets/{target}", roleViewer, s.getTarget},
 		{"PUT /v1/targets/{target}", roleOperator, s.putTarget},
+		{"GET /v1/targets/{target}/rules", roleWorker, s.targetRules},
 		{"GET /v1/groups", roleViewer, s.listGroups},
 		{"GET /v1/sources", roleViewer, s.listSources},
 		{"POST /v1/sources/{name}/refresh", roleOperator, s.refreshSource},

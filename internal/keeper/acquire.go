@@ -53,6 +53,7 @@ type Lease struct {
 	TTL      time.Duration
 	Timeouts pool.Timeouts
 	Relaxed  []string
+	Rules    string // etag of the target's body rules; "" = there are none
 }
 
 // Advice tells a worker its fair share.
@@ -186,6 +187,7 @@ func (k *Keeper) lease(poolName string, policy *pool.Policy, g *pool.Grant) Leas
 		Expires: l.Deadline, TTL: l.TTL, Timeouts: policy.Timeouts,
 	}
 	out.ID = token{Pool: poolName, Key: l.Key, Proxy: g.ID, Target: g.Target, Granted: l.Granted, Fence: l.Fence}.encode(k.keys.Lease)
+	out.Rules = k.Rules(poolName, g.Target).ETag()
 	if l.More.Relaxed {
 		out.Relaxed = []string{"gate", "pair_failure"}
 	}

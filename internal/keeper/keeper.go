@@ -16,6 +16,7 @@ import (
 	"github.com/hostler-proxy/hostler/internal/config"
 	"github.com/hostler-proxy/hostler/internal/fetch"
 	"github.com/hostler-proxy/hostler/internal/pool"
+	"github.com/hostler-proxy/hostler/internal/rules"
 	"github.com/hostler-proxy/hostler/internal/store"
 )
 
@@ -49,16 +50,20 @@ type Keeper struct {
 	ready bool
 	asks  atomic.Int64 // acquires ever
 
-	turns  turns // of acquires that several pools may answer
-	events events
-	book   sourceBook
-	marks  map[string]int // of budgets, by pool and group; the loop's own
+	turns   turns // of acquires that several pools may answer
+	events  events
+	sources sourceBook
+	marks   map[string]int // of budgets, by pool and group; the loop's own
+
+	pages   pages   // what good answers look like, by target
+	parsers parsers // where data stopped being valid
 }
 
 // knownPool is what the keeper remembers of a pool between operations.
 type knownPool struct {
 	policy pool.Policy
 	share  share
+	book   *rules.Book
 }
 
 // New makes a keeper over a store, and the default pool if there is none.
@@ -73,14 +78,14 @@ func New(ctx context.Context, o Options) (*Keeper, error) {
 	base, stop := context.WithCancel(context.WithoutCancel(ctx))
 	k := &Keeper{
 		store: o.Store, log: o.Log, keys: keys, every: o.RecoverEvery, rooms: map[string]*room{}, known: map[string]*knownPool{},
-		marks: map[string]int{}, base: base, stop: stop,
+		marks: map[string]int{}, base: base, stop: stop, pages: newPages(), parsers: newParsers(),
 	}
 	pools, err := o.Store.ListPools(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the pools: %w", err)
 	}
 	for _, p := range pools {
-		k.known[p.Name] = &knownPool{policy: p.Record.Policy}
+		k.known[p.Name] = &knownPool{policy: p.Record.Policy, book: k.bookOf(p.Name, &p.Record)}
 	}
 	if k.known[DefaultPool] == nil {
 		if err := k.EnsurePool(ctx, DefaultPool); err != nil {
@@ -115,7 +120,7 @@ func (k *Keeper) putPool(ctx context.Context, name string, r store.PolicyRecord,
 		return info, err
 	}
 	k.mu.Lock()
-	k.known[name] = &knownPool{policy: info.Record.Policy}
+	k.known[name] = &knownPool{policy: info.Record.Policy, book: k.bookOf(name, &r)}
 	k.mu.Unlock()
 	k.wake(name)
 	return info, nil

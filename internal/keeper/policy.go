@@ -31,8 +31,8 @@ func (k *Keeper) Apply(ctx context.Context, file *config.File, dry bool) (Applie
 	if err != nil {
 		return out, err
 	}
-	k.book.applying.Lock()
-	defer k.book.applying.Unlock()
+	k.sources.applying.Lock()
+	defer k.sources.applying.Unlock()
 	sources, err := k.planSources(file)
 	if err != nil {
 		return out, err
@@ -90,6 +90,7 @@ func (k *Keeper) plan(ctx context.Context, file *config.File) ([]plannedPool, er
 		case !errors.Is(err, store.ErrNoPool):
 			return nil, err
 		}
+		was := config.All(&before, p.record.File, p.record.Overrides)
 		p.write = err != nil || !maps.Equal(p.record.File, map[string]string(settings))
 		p.record.File = settings
 		policy, err := config.Apply(settings, p.record.Overrides)
@@ -97,7 +98,7 @@ func (k *Keeper) plan(ctx context.Context, file *config.File) ([]plannedPool, er
 			return nil, fmt.Errorf("pool %q: %w", name, err)
 		}
 		p.record.Policy = policy
-		p.changes = config.Diff(&before, &policy)
+		p.changes = config.DiffSettings(was, config.All(&policy, settings, p.record.Overrides))
 		for _, path := range slices.Sorted(maps.Keys(p.record.Overrides)) {
 			if said, ok := settings[path]; ok && said != p.record.Overrides[path] {
 				p.kept = append(p.kept, path)
@@ -133,7 +134,7 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 			continue
 		}
 		if err := config.Check(path, value); err != nil {
-			return out, &InputError{path, err.Error()}
+			return out, &InputError{path, strings.ReplaceAll(err.Error(), "\n", "; ")}
 		}
 		overrides[path] = value
 	}
@@ -144,13 +145,14 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 		}
 		return out, err
 	}
+	was := config.All(&before, record.File, record.Overrides)
 	record.Overrides, record.Policy = overrides, policy
 	info, err := k.putPool(ctx, name, record, expect)
 	if err != nil {
 		return out, err
 	}
 	out.Version = info.Record.Policy.Version
-	for _, c := range config.Diff(&before, &policy) {
+	for _, c := range config.DiffSettings(was, config.All(&policy, record.File, overrides)) {
 		c.Path = "pools." + name + "." + c.Path
 		out.Changes = append(out.Changes, c)
 	}

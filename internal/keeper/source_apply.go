@@ -26,12 +26,12 @@ func (k *Keeper) planSources(file *config.File) ([]plannedSource, error) {
 		return nil, nil
 	}
 	known := map[string]map[string]string{}
-	k.book.mu.Lock()
-	for name, r := range k.book.runners {
+	k.sources.mu.Lock()
+	for name, r := range k.sources.runners {
 		known[name] = r.settings()
 	}
-	env := k.book.fetcher.Environment()
-	k.book.mu.Unlock()
+	env := k.sources.fetcher.Environment()
+	k.sources.mu.Unlock()
 	var plans []plannedSource
 	for _, name := range slices.Sorted(maps.Keys(file.Sources)) {
 		settings := map[string]string(file.Sources[name])
@@ -86,9 +86,9 @@ func sourceChanges(name string, old, settings map[string]string) []config.Change
 // applySource puts one source in force. What it brought in stays in its pool;
 // what it waits for is given up, and it is fetched anew.
 func (k *Keeper) applySource(ctx context.Context, p plannedSource) error {
-	k.book.mu.Lock()
-	r := k.book.runners[p.name]
-	k.book.mu.Unlock()
+	k.sources.mu.Lock()
+	r := k.sources.runners[p.name]
+	k.sources.mu.Unlock()
 	if r == nil {
 		r = k.newRunner(store.Source{Name: p.name})
 	}
@@ -101,9 +101,9 @@ func (k *Keeper) applySource(ctx context.Context, p plannedSource) error {
 			return err
 		}
 		r.stop()
-		k.book.mu.Lock()
-		delete(k.book.runners, p.name)
-		k.book.mu.Unlock()
+		k.sources.mu.Lock()
+		delete(k.sources.runners, p.name)
+		k.sources.mu.Unlock()
 		return k.stopVouching(ctx, r)
 	}
 	old := r.snapshot()
@@ -119,11 +119,11 @@ func (k *Keeper) applySource(ctx context.Context, p plannedSource) error {
 		}
 	}
 	r.set(store.Source{Name: p.name, Version: version, Settings: p.settings, State: state})
-	k.book.mu.Lock()
-	defer k.book.mu.Unlock()
-	if k.book.runners[p.name] == nil {
-		k.book.runners[p.name] = r
-		if k.book.running {
+	k.sources.mu.Lock()
+	defer k.sources.mu.Unlock()
+	if k.sources.runners[p.name] == nil {
+		k.sources.runners[p.name] = r
+		if k.sources.running {
 			k.wg.Go(r.loop)
 		}
 	}

@@ -126,11 +126,11 @@ func (r *runner) tell(s *source.Source, before, after *store.SourceState, out *R
 		"rejected", out.Rejects, "added", c.Added, "updated", c.Updated, "renewed", c.Renewed, "removed", c.Removed)
 	switch {
 	case after.Fails == 1 && before.Fails == 0:
-		r.k.emit("source_failing", s.Pool, r.name, after.Reason+"; the set in force stays")
+		r.k.emit(eventSourceFailing, s.Pool, r.name, after.Reason+"; the set in force stays")
 	case after.Held != nil && (before.Held == nil || before.Held.Digest != after.Held.Digest):
-		r.k.emit("source_held", s.Pool, r.name, after.Reason)
+		r.k.emit(eventSourceHeld, s.Pool, r.name, after.Reason)
 	case after.Fails == 0 && after.Held == nil && (before.Fails > 0 || before.Held != nil):
-		r.k.emit("source_ok", s.Pool, r.name, "the source gives a good list again")
+		r.k.emit(eventSourceOK, s.Pool, r.name, "the source gives a good list again")
 	}
 }
 
@@ -153,7 +153,7 @@ func (t *refresh) run(ctx context.Context) error {
 		mark = fetch.Mark{}
 	}
 	t.state.Attempt = k.store.Now()
-	res, err := k.book.fetcher.Fetch(ctx, t.s, mark)
+	res, err := k.sources.fetcher.Fetch(ctx, t.s, mark)
 	if fault, ok := errors.AsType[*fetch.Error](err); ok {
 		return t.decide(ctx, nil, &source.Answer{Fault: fault.Text}, fault)
 	} else if err != nil {

@@ -28,9 +28,9 @@ type SourceView struct {
 
 // Sources shows all sources, by name.
 func (k *Keeper) Sources(ctx context.Context) ([]SourceView, error) {
-	k.book.mu.Lock()
-	runners := maps.Clone(k.book.runners)
-	k.book.mu.Unlock()
+	k.sources.mu.Lock()
+	runners := maps.Clone(k.sources.runners)
+	k.sources.mu.Unlock()
 	var list []SourceView
 	for _, name := range slices.Sorted(maps.Keys(runners)) {
 		v := runners[name].view(k.store.Now())
@@ -46,10 +46,10 @@ func (k *Keeper) Sources(ctx context.Context) ([]SourceView, error) {
 
 // SourceSettings gives the settings of all sources as they can be shown.
 func (k *Keeper) SourceSettings() map[string]map[string]string {
-	k.book.mu.Lock()
-	defer k.book.mu.Unlock()
+	k.sources.mu.Lock()
+	defer k.sources.mu.Unlock()
 	out := map[string]map[string]string{}
-	for name, r := range k.book.runners {
+	for name, r := range k.sources.runners {
 		out[name] = source.Shown(r.settings())
 	}
 	return out

@@ -44,10 +44,10 @@ type runner struct {
 
 // openSources reads what the store keeps. Nothing runs yet.
 func (k *Keeper) openSources(ctx context.Context, f fetch.Fetcher) error {
-	k.book.fetcher, k.book.runners = f, map[string]*runner{}
+	k.sources.fetcher, k.sources.runners = f, map[string]*runner{}
 	list, err := k.store.Sources(ctx)
 	for _, record := range list {
-		k.book.runners[record.Name] = k.newRunner(record)
+		k.sources.runners[record.Name] = k.newRunner(record)
 	}
 	return err
 }
@@ -75,19 +75,19 @@ func (r *runner) set(record store.Source) {
 
 // startSources lets all sources run.
 func (k *Keeper) startSources() {
-	k.book.mu.Lock()
-	defer k.book.mu.Unlock()
-	k.book.running = true
-	for _, r := range k.book.runners {
+	k.sources.mu.Lock()
+	defer k.sources.mu.Unlock()
+	k.sources.running = true
+	for _, r := range k.sources.runners {
 		k.wg.Go(r.loop)
 	}
 }
 
 // runner finds a source.
 func (k *Keeper) runner(name string) (*runner, error) {
-	k.book.mu.Lock()
-	defer k.book.mu.Unlock()
-	r := k.book.runners[name]
+	k.sources.mu.Lock()
+	defer k.sources.mu.Unlock()
+	r := k.sources.runners[name]
 	if r == nil {
 		return nil, store.ErrNoSource
 	}
@@ -199,3 +199,10 @@ func (r *runner) due() bool {
 func (r *runner) left() time.Duration {
 	return source.Left(r.source.Interval, r.record.State.Next.Sub(r.k.store.Now()))
 }
+
+// Events of sources.
+const (
+	eventSourceFailing = "source_failing"
+	eventSourceHeld    = "source_held"
+	eventSourceOK      = "source_ok"
+)

@@ -25,7 +25,7 @@ func TestSettings(t *testing.T) {
 	want := &source.Source{
 		Name: "acme", Kind: source.KindURL, Pool: "p", URL: "https://a.example/l/${TOKEN}?x=1", Interval: 5 * time.Minute, Timeout: 3 * time.Second,
 		MaxBytes: 2000, Headers: map[string]string{"X-Token": "${TOKEN}"}, Query: map[string]string{"y": "2"}, Params: map[string]string{},
-		Scheme: proxy.SchemeSOCKS5, Exit: "static", Region: "de", Group: "g", Labels: map[string]string{"tier": "gold"}, Cap: 3, TTL: 24 * time.Hour,
+		Format: proxy.FormatAuto, Scheme: proxy.SchemeSOCKS5, Exit: "static", Region: "de", Group: "g", Labels: map[string]string{"tier": "gold"}, Cap: 3, TTL: 24 * time.Hour,
 		AllowSpecial: true, Mapping: source.Mapping{Fields: map[string]string{}, MaxPages: 100},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
