@@ -5,7 +5,7 @@ LINT    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GENERATE_CHECK := docs/configuration.md
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-model fuzz lint generate check bench kill nightly clean
+.PHONY: help build demo redis test test-model fuzz lint generate check bench kill nightly clean
 
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 14
@@ -16,7 +16,13 @@ build: ## build bin/hostler
 demo: build ## watch proxies being leased, cooled, recovered and scored
 	$(BIN) demo
 
-test: ## run all tests, with the race detector; brings what they need
+redis: ## install redis-server, which tests start, where it is missing
+	@command -v redis-server >/dev/null || { \
+	  command -v apt-get >/dev/null || { echo 'redis-server is missing: install Redis 7 and run this again' >&2; exit 1; }; \
+	  as=; [ "$$(id -u)" = 0 ] || as=sudo; \
+	  $$as apt-get update -qq && $$as apt-get install -y -qq redis-server >/dev/null; }
+
+test: redis ## run all tests, with the race detector; brings what they need
 	$(GO) mod download
 	$(GO) vet ./...
 	$(GO) test -race ./...
@@ -28,10 +34,13 @@ test-model: ## play 10,000 sequences of 200 operations against the invariants
 FUZZTIME ?= 30s
 fuzz: ## fuzz every reader of outside input, the main ones for FUZZTIME
 	$(GO) test ./internal/proxy -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
-	$(GO) test ./internal/proxy -run '^$$' -fuzz '^FuzzReadList$$' -fuzztime 10s
+	for reader in List Lines CSV JSON JSONL; do $(GO) test ./internal/proxy -run '^$$' -fuzz "^FuzzRead$$reader\$$" -fuzztime 10s || exit 1; done
 	$(GO) test ./internal/config -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME)
+	$(GO) test ./internal/source -run '^$$' -fuzz '^FuzzMapping$$' -fuzztime 10s
 	$(GO) test ./internal/judge -run '^$$' -fuzz '^FuzzFacts$$' -fuzztime $(FUZZTIME)
 	$(GO) test ./internal/pool -run '^$$' -fuzz '^FuzzWindows$$' -fuzztime 10s
+	$(GO) test ./internal/store/embedded -run '^$$' -fuzz '^FuzzRestore$$' -fuzztime 10s
+	$(GO) test ./internal/rules -run '^$$' -fuzz '^FuzzRules$$' -fuzztime 10s
 
 lint: ## lint everything
 	$(GO) run $(LINT) run ./...
@@ -47,6 +56,8 @@ kill: build ## kill -9 the daemon under load, KILLS times, and look for losses
 	HOSTLER_KILLS=$(KILLS) $(GO) test ./test/e2e -run TestKill -count=1 -timeout 30m -v
 
 bench: ## measure; docs/performance.md has the figures
+	$(GO) test ./internal/proxy -run '^$$' -bench . -cpu 1
+	$(GO) test ./internal/app -run '^$$' -bench Import -benchtime 500000x
 	$(GO) test ./internal/pool -run '^$$' -bench . -benchtime 300000x
 	$(GO) test ./internal/store/embedded -run '^$$' -bench . -benchtime 100000x
 

@@ -9,10 +9,11 @@ import (
 // Token is an API token; its text is there only in the answer that makes it. It
 // prints and logs without the text; only its JSON holds it.
 type Token struct {
-	Name      string    `json:"name"`
-	Role      string    `json:"role"`
-	CreatedAt time.Time `json:"created_at"`
-	Token     string    `json:"token,omitempty"`
+	Name       string     `json:"name"`
+	Role       string     `json:"role"`
+	CreatedAt  time.Time  `json:"created_at"`
+	LastUsedAt *time.Time `json:"last_used_at"` // nil = not since the daemon started
+	Token      string     `json:"token,omitempty"`
 }
 
 // Tokens lists the tokens, without their texts.
@@ -33,6 +34,13 @@ func (c *Client) NewToken(ctx context.Context, name, role string) (*Token, error
 // RevokeToken ends a token at once.
 func (c *Client) RevokeToken(ctx context.Context, name string) error {
 	return c.do(ctx, call{name: "revoke a token", method: http.MethodDelete, path: []string{"v1", "tokens", name}}, nil)
+}
+
+// RevokeTokenAnyway ends a token at once even if no operator's token is left.
+func (c *Client) RevokeTokenAnyway(ctx context.Context, name string) error {
+	return c.do(ctx, call{
+		name: "revoke a token", method: http.MethodDelete, path: []string{"v1", "tokens", name}, query: params("force", "true"),
+	}, nil)
 }
 
 // Health says whether the daemon lives.

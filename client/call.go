@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,6 +21,7 @@ type call struct {
 	method string
 	path   []string // segments, not escaped
 	query  url.Values
+	header http.Header
 	body   any // nil, an io.Reader that goes out as it is, or what becomes JSON
 	// wait is how long the server may take on top of the timeout; negative = for ever.
 	wait time.Duration
@@ -119,6 +121,7 @@ func (c *Client) request(ctx context.Context, r call, src *source) (*http.Reques
 	if err != nil {
 		return nil, errors.New("the request cannot be built")
 	}
+	maps.Copy(req.Header, r.header)
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}

@@ -33,6 +33,7 @@ type Client struct {
 	token   string
 	http    *http.Client
 	timeout time.Duration
+	rules   keptRules
 }
 
 // Option changes how a client speaks.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -337,5 +338,46 @@ func TestPatchLeavesOutWhatIsNotSaid(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%s, want %s (%v)", got, want, err)
 		}
+	}
+}
+
+// A list that broke off must not look whole.
+func TestExportThatBreaksOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "http://h:1\n")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	c, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list strings.Builder
+	if err := c.Export(t.Context(), client.ExportOptions{}, &list); !errors.Is(err, client.ErrUnreachable) || list.Len() == 0 {
+		t.Errorf("got %v after %q", err, list.String())
+	}
+}
+
+func TestKeptEvents(t *testing.T) {
+	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("follow") != "false" || r.Header.Get("Last-Event-ID") != "4" {
+			t.Errorf("asked %s after %q", r.URL, r.Header.Get("Last-Event-ID"))
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "id: 5\nevent: a\ndata: {\"event\":\"a\"}\n\nid: 6\nevent: b\ndata: {\"event\":\"b\"}\n\n")
+	}))
+	list, err := c.KeptEvents(t.Context(), 4)
+	if err != nil || len(list) != 2 || list[0].ID != 5 || list[1].Event != "b" {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	broken := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "id: 5\nevent: a\ndata: {}\n\n")
+		http.NewResponseController(w).Flush() //nolint:errcheck // it breaks off anyway
+		panic(http.ErrAbortHandler)
+	}))
+	if list, err := broken.KeptEvents(t.Context(), 0); !errors.Is(err, client.ErrUnreachable) || list != nil {
+		t.Errorf("a list that breaks off is taken for whole: %+v, %v", list, err)
 	}
 }

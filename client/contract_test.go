@@ -127,13 +127,17 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 			return []any{list, cursor}, err
 		},
 		"patchProxies": func(ctx context.Context, c *client.Client) (any, error) {
-			return c.PatchProxies(ctx, filter, patch, true)
+			return c.PatchProxies(ctx, filter, patch, client.Bulk{DryRun: true})
 		},
 		"importProxies": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.Import(ctx, strings.NewReader("192.0.2.1:80\n"), client.ImportOptions{
 				Pool: "p", Scheme: "socks5", Exit: "rotating", Region: "de", Group: "g", Source: "s", Labels: map[string]string{"b": "2", "a": "1"},
-				Cap: 3, ExpiresAt: at, TTL: 90 * time.Minute, AllowSpecial: true,
+				Cap: 3, ExpiresAt: at, TTL: 90 * time.Minute, AllowSpecial: true, Format: "csv", Columns: []string{"host", "port"},
+				MapScheme: map[string]string{"https": "http"},
 			})
+		},
+		"exportProxies": func(ctx context.Context, c *client.Client) (any, error) {
+			return nil, c.Export(ctx, client.ExportOptions{ProxyFilter: filter, Format: "jsonl", Passwords: true}, io.Discard)
 		},
 		"getProxy":     func(ctx context.Context, c *client.Client) (any, error) { return c.Proxy(ctx, "p", proxyID) },
 		"explainProxy": func(ctx context.Context, c *client.Client) (any, error) { return c.Why(ctx, "", proxyID) },
@@ -148,12 +152,27 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		},
 		"deletePool":  func(ctx context.Context, c *client.Client) (any, error) { return nil, c.DeletePool(ctx, "old") },
 		"listGroups":  func(ctx context.Context, c *client.Client) (any, error) { return c.Groups(ctx, "p") },
-		"listTargets": func(ctx context.Context, c *client.Client) (any, error) { return c.Targets(ctx, "p") },
+		"listSources": func(ctx context.Context, c *client.Client) (any, error) { return c.Sources(ctx) },
+		"refreshSource": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.RefreshSource(ctx, "acme", true)
+		},
+		"acceptSource": func(ctx context.Context, c *client.Client) (any, error) { return c.AcceptSource(ctx, "acme") },
+		"listTargets":  func(ctx context.Context, c *client.Client) (any, error) { return c.Targets(ctx, "p") },
 		"getTarget": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.Target(ctx, "p", "[2001:db8::1]:80")
 		},
 		"putTarget": func(ctx context.Context, c *client.Client) (any, error) {
-			return c.PutTarget(ctx, "p", "shop.example", client.TargetPolicy{ReuseIntervalMS: new(int64(12000))})
+			return c.PutTarget(ctx, "p", "shop.example", client.TargetPolicy{
+				ReuseIntervalMS: new(int64(12000)), DefaultRules: new(false),
+				Rules: []client.Rule{{Name: "a", When: client.RuleWhen{
+					Status: []int{200}, Header: &client.RuleHeader{Name: "X-A", Value: &client.RulePattern{Text: "a"}}, RedirectHost: "b.example",
+					Contains: &client.RulePattern{Words: []string{"w"}}, MaxBytes: 5, MaxText: 6, MustContain: &client.RulePattern{Text: "x+", Regexp: true},
+					MustNotContain: &client.RulePattern{Text: "y"}, MinBytes: 7,
+				}}},
+			})
+		},
+		"getTargetRules": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.TargetRules(ctx, "p", "[2001:db8::1]:80")
 		},
 		"getSession": func(ctx context.Context, c *client.Client) (any, error) { return c.Session(ctx, "p", "cart/17") },
 		"deleteSession": func(ctx context.Context, c *client.Client) (any, error) {
@@ -178,6 +197,29 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		"applyConfig": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.ApplyConfig(ctx, strings.NewReader("pools: {}"), true)
 		},
+		"deleteProxies": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.DeleteProxies(ctx, filter, client.Bulk{DryRun: true, All: true})
+		},
+		"revokeLeases": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.RevokeLeases(ctx, client.LeaseFilter{
+				Pool: "p", Lease: leaseID[:8], Worker: "w", Proxy: proxyID, Target: "t", Session: "s",
+			}, client.Bulk{DryRun: true})
+		},
+		"releaseGroup": func(ctx context.Context, c *client.Client) (any, error) { return c.ReleaseGroup(ctx, "p", "acme/2") },
+		"listSessions": func(ctx context.Context, c *client.Client) (any, error) {
+			list, cursor, err := c.Sessions(ctx, client.SessionFilter{Pool: "p", Proxy: proxyID, Limit: 5, Cursor: "c"})
+			return []any{list, cursor}, err
+		},
+		"moveSession": func(ctx context.Context, c *client.Client) (any, error) { return c.MoveSession(ctx, "p", "cart/17") },
+		"listAudit": func(ctx context.Context, c *client.Client) (any, error) {
+			list, cursor, err := c.Audit(ctx, client.AuditFilter{Act: "proxies.patch", Who: "ops", Since: at, Limit: 5, Cursor: "c"})
+			return []any{list, cursor}, err
+		},
+		"backupStore": func(ctx context.Context, c *client.Client) (any, error) {
+			_, err := c.Backup(ctx, io.Discard)
+			return nil, err
+		},
+		"doctor": func(ctx context.Context, c *client.Client) (any, error) { return c.Doctor(ctx) },
 		"streamEvents": func(ctx context.Context, c *client.Client) (any, error) {
 			for e, err := range c.Events(ctx, 3) {
 				return e, err
@@ -263,10 +305,15 @@ func models() map[string]any {
 		"HeartbeatAnswer": client.Heartbeat{}, "LiveLease": client.LiveLease{}, "Window": client.Window{}, "Windows": client.Windows{},
 		"Hold": client.Hold{}, "Intervals": client.Intervals{}, "Proxy": client.Proxy{}, "Line": client.Rejection{},
 		"ImportAnswer": client.Imported{}, "Pair": client.Pair{}, "ProxyExplanation": client.Why{}, "LeaseTotals": client.LeaseTotals{},
-		"Pool": client.Pool{}, "Usage": client.Usage{}, "Money": client.Money{}, "Budget": client.Budget{}, "TargetPolicy": client.TargetPolicy{}, "PoolConfig": client.PoolConfig{}, "Change": client.Change{},
+		"Pool": client.Pool{}, "Usage": client.Usage{}, "Money": client.Money{}, "Budget": client.Budget{}, "TargetPolicy": client.TargetPolicy{},
+		"TargetRules": client.TargetRules{}, "Rule": client.Rule{}, "RuleWhen": client.RuleWhen{}, "RuleHeader": client.RuleHeader{},
+		"PoolConfig": client.PoolConfig{}, "Change": client.Change{},
 		"PolicyApplied": client.Applied{}, "Group": client.Group{}, "Votes": client.Votes{}, "Target": client.Target{},
 		"Worker": client.Worker{}, "Session": client.Session{}, "Failure": client.Failure{}, "FinalFailure": client.FinalFailure{},
-		"CreatedToken": client.Token{}, "Problem": client.Problem{},
+		"CreatedToken": client.Token{}, "ProxyBrief": client.ProxyBrief{}, "PatchAnswer": client.Matched{},
+		"RevokeAnswer": client.Revoked{}, "GroupReleased": client.GroupReleased{}, "AuditRecord": client.AuditRecord{},
+		"Check": client.Check{}, "Doctor": client.Doctor{}, "Problem": client.Problem{},
+		"Source": client.Source{}, "SourceCounts": client.SourceCounts{}, "HeldSet": client.HeldSet{}, "SourceRefreshed": client.SourceRefreshed{},
 	}
 }
 
@@ -313,6 +360,9 @@ func jsonNames(typ reflect.Type) (names []string) {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() {
+			continue
+		}
 		names = append(names, name)
 	}
 	return names
@@ -338,9 +388,16 @@ func TestExamplesAreReadWhole(t *testing.T) {
 		"importProxies": reflect.TypeFor[client.Imported](), "listPools": list("pools", client.Pool{}),
 		"getPool": reflect.TypeFor[client.Pool](), "putPool": reflect.TypeFor[client.Pool](), "listGroups": list("groups", client.Group{}),
 		"listTargets": list("targets", client.Target{}), "getTarget": reflect.TypeFor[client.Target](),
-		"putTarget": reflect.TypeFor[client.Applied](), "getSession": reflect.TypeFor[client.Session](),
+		"putTarget": reflect.TypeFor[client.Applied](), "getTargetRules": reflect.TypeFor[client.TargetRules](),
+		"getSession":   reflect.TypeFor[client.Session](),
 		"listFailures": list("failures", client.Failure{}), "listTokens": list("tokens", client.Token{}),
 		"createToken": reflect.TypeFor[client.Token](), "applyConfig": reflect.TypeFor[client.Applied](),
+		"patchProxies": reflect.TypeFor[client.Matched](), "deleteProxies": reflect.TypeFor[client.Matched](),
+		"revokeLeases": reflect.TypeFor[client.Revoked](), "releaseGroup": reflect.TypeFor[client.GroupReleased](),
+		"listSessions": list("sessions", client.Session{}), "moveSession": reflect.TypeFor[client.Session](),
+		"listAudit": list("audit", client.AuditRecord{}), "doctor": reflect.TypeFor[client.Doctor](),
+		"listSources": list("sources", client.Source{}), "refreshSource": reflect.TypeFor[client.SourceRefreshed](),
+		"acceptSource": reflect.TypeFor[client.SourceRefreshed](),
 		"getConfig": reflect.TypeFor[struct {
 			Pools map[string]client.PoolConfig `json:"pools"`
 		}](),
@@ -384,7 +441,8 @@ func TestSlugsAreTheContractsProblemTypes(t *testing.T) {
 	}
 	got := []string{
 		client.NoProxy, client.StoreUnavailable, client.RequestEnded, client.RequestConflict, client.Conflict, client.InvalidRequest,
-		client.UnknownLease, client.UnknownProxy, client.UnknownPool, client.UnknownTarget, client.UnknownSession, client.UnknownToken,
+		client.UnknownLease, client.UnknownProxy, client.UnknownPool, client.UnknownTarget, client.UnknownSession, client.UnknownToken, client.UnknownGroup,
+		client.UnknownSource,
 		client.Unauthorized, client.Forbidden, client.MisdirectedHost, client.CrossOrigin, client.NotFound, client.MethodNotAllowed,
 		client.TooLarge, client.UnsupportedMediaType, client.Timeout, client.Internal,
 	}

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -31,12 +32,38 @@ const maxEvent = 1 << 20
 // Events gives the events with an id above after, and then those that come,
 // until the context ends or the stream breaks off, which is its last error.
 func (c *Client) Events(ctx context.Context, after int64) iter.Seq2[Event, error] {
+	return c.events(ctx, after, true)
+}
+
+// KeptEvents gives the events with an id above after that the daemon still has,
+// oldest first.
+func (c *Client) KeptEvents(ctx context.Context, after int64) ([]Event, error) {
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+	}
+	list := []Event{}
+	for e, err := range c.events(ctx, after, false) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func (c *Client) events(ctx context.Context, after int64, follow bool) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		header := http.Header{}
 		if after > 0 {
 			header.Set("Last-Event-ID", strconv.FormatInt(after, 10))
 		}
-		res, err := c.open(ctx, call{name: "listen for events", method: http.MethodGet, path: []string{"v1", "events"}}, header)
+		query := url.Values{}
+		if !follow {
+			query.Set("follow", "false")
+		}
+		res, err := c.open(ctx, call{name: "listen for events", method: http.MethodGet, path: []string{"v1", "events"}, query: query}, header)
 		if err != nil {
 			yield(Event{}, err)
 			return
@@ -64,6 +91,9 @@ func (c *Client) Events(ctx context.Context, after int64) iter.Seq2[Event, error
 			}
 		}
 		err = lines.Err()
+		if err == nil && !follow {
+			return // all were told
+		}
 		if err == nil {
 			err = io.ErrUnexpectedEOF // the server stopped
 		}

@@ -156,6 +156,8 @@ type Reported struct {
 	Class  string `json:"class"`
 	Retry  Retry  `json:"retry"`
 	Detail string `json:"detail"`
+	// UnknownRules are matched names that the target's rules do not have.
+	UnknownRules []string `json:"unknown_rules,omitempty"`
 }
 
 func leasePath(id string, what ...string) []string {

@@ -25,6 +25,8 @@ const (
 	UnknownTarget        = "unknown-target"         // nothing was sent to it yet
 	UnknownSession       = "unknown-session"        // no such session
 	UnknownToken         = "unknown-token"          // no such token
+	UnknownGroup         = "unknown-group"          // the pool has no such group
+	UnknownSource        = "unknown-source"         // no such source
 	Unauthorized         = "unauthorized"           // no token, or not a known one
 	Forbidden            = "forbidden"              // the token's role is not enough
 	MisdirectedHost      = "misdirected-host"       // without a token, only loopback names will do

@@ -170,15 +170,18 @@ type ImportOptions struct {
 	ExpiresAt                                 time.Time
 	TTL                                       time.Duration
 	AllowSpecial                              bool
+	// Format is the list's form; auto if empty.
+	Format string
+	// MapScheme takes proxies of one scheme for those of another.
+	MapScheme map[string]string
+	// Columns are the header of a CSV list that has none.
+	Columns []string
 }
 
 func (o *ImportOptions) query() url.Values {
-	var labels []string
-	for _, key := range slices.Sorted(maps.Keys(o.Labels)) {
-		labels = append(labels, key+"="+o.Labels[key])
-	}
-	q := params("pool", o.Pool, "scheme", o.Scheme, "exit", o.Exit, "region", o.Region, "group", o.Group, "source", o.Source,
-		"labels", strings.Join(labels, ","), "expires_at", timeText(o.ExpiresAt))
+	q := params("format", o.Format, "map_scheme", pairs(o.MapScheme), "columns", strings.Join(o.Columns, ","),
+		"pool", o.Pool, "scheme", o.Scheme, "exit", o.Exit, "region", o.Region, "group", o.Group, "source", o.Source,
+		"labels", pairs(o.Labels), "expires_at", timeText(o.ExpiresAt))
 	if o.Cap > 0 {
 		q.Set("cap", strconv.Itoa(o.Cap))
 	}
@@ -189,6 +192,15 @@ func (o *ImportOptions) query() url.Values {
 		q.Set("allow_special", "true")
 	}
 	return q
+}
+
+// pairs writes a map as k=v,k=v.
+func pairs(m map[string]string) string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, key+"="+m[key])
+	}
+	return strings.Join(list, ",")
 }
 
 // Rejection is a line of a list that gave no proxy.
@@ -202,7 +214,8 @@ type Imported struct {
 	Accepted   int         `json:"accepted"`
 	Updated    int         `json:"updated"`
 	Duplicates int         `json:"duplicates"`
-	Rejected   []Rejection `json:"rejected"`
+	Rejected   []Rejection `json:"rejected"`       // the first thousand
+	Rejections int         `json:"rejected_count"` // all of them
 	Ignored    []Rejection `json:"ignored"`
 }
 
@@ -259,18 +272,6 @@ func (c *Client) PatchProxy(ctx context.Context, pool, id string, p ProxyPatch) 
 	return c.do(ctx, call{
 		name: "change a proxy", method: http.MethodPatch, path: proxyPath(id), query: params("pool", pool), body: p,
 	}, nil)
-}
-
-// PatchProxies changes all that the filter takes, and tells how many; with dry
-// it only counts. Sort, Limit and Cursor of the filter mean nothing here.
-func (c *Client) PatchProxies(ctx context.Context, f ProxyFilter, p ProxyPatch, dry bool) (int, error) {
-	q := f.query()
-	if dry {
-		q.Set("dry_run", "true")
-	}
-	var out struct{ Matched int }
-	err := c.do(ctx, call{name: "change proxies", method: http.MethodPatch, path: []string{"v1", "proxies"}, query: q, body: p}, &out)
-	return out.Matched, err
 }
 
 // DeleteProxy drains a proxy; it is gone when its last lease ends.

@@ -88,8 +88,10 @@ func (c *Client) Target(ctx context.Context, pool, name string) (*Target, error)
 // TargetPolicy is what differs for a target; nil = the pool's value.
 type TargetPolicy struct {
 	ReuseIntervalMS *int64 `json:"reuse_interval_ms"`
-	MinGapMS        *int64 `json:"min_gap_ms"`      // least time between two starts
-	MaxConcurrency  *int   `json:"max_concurrency"` // most requests at once
+	MinGapMS        *int64 `json:"min_gap_ms"`              // least time between two starts
+	MaxConcurrency  *int   `json:"max_concurrency"`         // most requests at once
+	Rules           []Rule `json:"rules,omitempty"`         // body rules
+	DefaultRules    *bool  `json:"default_rules,omitempty"` // whether the default ones hold too
 }
 
 // PutTarget sets what differs for a target.

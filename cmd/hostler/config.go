@@ -54,9 +54,11 @@ func (c *configCheckCmd) Run(e *env) error {
 		return err
 	}
 	if e.cli.JSON {
-		return e.printJSON(map[string]any{"ok": true, "pools": slices.Sorted(maps.Keys(file.Pools))})
+		return e.printJSON(map[string]any{
+			"ok": true, "pools": slices.Sorted(maps.Keys(file.Pools)), "sources": slices.Sorted(maps.Keys(file.Sources)),
+		})
 	}
-	e.printf("%s is good: %d pools\n", c.File, len(file.Pools))
+	e.printf("%s is good: %d pools, %d sources\n", c.File, len(file.Pools), len(file.Sources))
 	return nil
 }
 
@@ -82,14 +84,26 @@ func (c *configPrintCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	list, err := api.Sources(ctx)
+	if err != nil {
+		return err
+	}
+	sources := map[string]config.Settings{}
+	for _, s := range list {
+		sources[s.Name] = s.Settings
+	}
 	if e.cli.JSON {
-		return e.printJSON(map[string]any{"pools": pools})
+		return e.printJSON(map[string]any{"pools": pools, "sources": sources})
 	}
 	settings := map[string]config.Settings{}
 	for name, p := range pools {
 		settings[name] = p.Settings
 	}
-	if _, err := io.WriteString(e.out, config.Format(settings)); err != nil {
+	text := config.Format(settings)
+	if len(sources) > 0 {
+		text += config.FormatSources(sources)
+	}
+	if _, err := io.WriteString(e.out, text); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
@@ -141,7 +155,7 @@ func (c *configApplyCmd) Run(ctx context.Context, e *env) error {
 
 func orNone(s string) string {
 	if s == "" {
-		return "(the pool's)"
+		return "(not set)"
 	}
 	return printable(s)
 }

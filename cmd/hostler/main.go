@@ -38,13 +38,20 @@ type cli struct {
 	Demo       demoCmd       `cmd:"" help:"Show everything at work on this machine: proxies leased, cooled, recovered, scored."`
 	DemoWorker demoWorkerCmd `cmd:"" hidden:"" help:"A worker of the demo."`
 	Proxies    proxiesCmd    `cmd:"" help:"Bring proxies in, look at them, pause and remove them."`
+	Sources    sourcesCmd    `cmd:"" help:"Show where proxies come from, fetch them now, accept a small set."`
 	Pools      poolsCmd      `cmd:"" help:"Show the pools and their numbers."`
-	Leases     leasesCmd     `cmd:"" help:"Show the live leases."`
+	Leases     leasesCmd     `cmd:"" help:"Show the live leases, and take them back."`
 	Workers    workersCmd    `cmd:"" help:"Show the workers."`
 	Targets    targetsCmd    `cmd:"" help:"Show the targets."`
 	Failures   failuresCmd   `cmd:"" help:"Show failed attempts and requests."`
+	Events     eventsCmd     `cmd:"" help:"Show events."`
 	Config     configCmd     `cmd:"" help:"Check, show and apply the policy."`
 	Tokens     tokenCmd      `cmd:"" name:"token" help:"Make, list and revoke API tokens."`
+	Groups     groupsCmd     `cmd:"" help:"Show the groups that share an account, and release them."`
+	Sessions   sessionsCmd   `cmd:"" help:"Show, move and end sessions."`
+	Audit      auditCmd      `cmd:"" help:"Show what operators did."`
+	Store      storeCmd      `cmd:"" help:"Check, back up, export and import the store."`
+	Doctor     doctorCmd     `cmd:"" help:"Look for what is wrong, and say what to do."`
 	Version    versionCmd    `cmd:"" help:"Show the version."`
 	Completion completionCmd `cmd:"" help:"Print a shell's completion script."`
 }
@@ -56,6 +63,7 @@ type env struct {
 	in     io.Reader
 	out    io.Writer
 	errs   io.Writer
+	person bool // somebody sits at a terminal and can be asked
 }
 
 func main() {
@@ -74,7 +82,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		_, _ = fmt.Fprintln(errs, "hostler:", err)
 		return exitUsage
 	}
-	e := &env{cli: &c, parser: parser, in: in, out: out, errs: errs}
+	e := &env{cli: &c, parser: parser, in: in, out: out, errs: errs, person: terminal(in) && terminal(errs)}
 	parsed, done := parse(parser, args, errs, &code)
 	if done {
 		return code
@@ -162,8 +170,8 @@ func (e *env) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(e.errs, options))
 }
 
-// terminal says whether a writer is a terminal.
-func terminal(w io.Writer) bool {
+// terminal says whether a reader or writer is a terminal.
+func terminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -22,12 +22,18 @@ func TestScripts(t *testing.T) {
 			"waitfor": waitFor,
 			"foreign": foreignStore,
 			"newer":   newerStore,
+			"do":      do,
+			"lease":   takeLease,
+			"mode":    wantMode,
+			"damage":  damage,
+			"envfile": envFile,
 		},
 		Setup: func(e *testscript.Env) error {
 			port, err := freePort()
 			e.Setenv("ADDR", port)
 			e.Setenv("HOSTLER_URL", "http://"+port)
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each process of a race build waits a second at its end
 			return err
 		},
 	})

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -13,9 +11,10 @@ import (
 )
 
 type proxiesCmd struct {
-	Import proxiesImportCmd `cmd:"" help:"Bring a list in from a file or standard input."`
+	Import proxiesImportCmd `cmd:"" help:"Bring a list in from a file, standard input or Redis."`
 	Add    proxiesAddCmd    `cmd:"" help:"Bring single proxies in."`
 	List   proxiesListCmd   `cmd:"" help:"List proxies."`
+	Export proxiesExportCmd `cmd:"" help:"Write proxies out as a list that can be imported again."`
 	Pause  proxiesPauseCmd  `cmd:"" help:"Take proxies out of service."`
 	Drain  proxiesDrainCmd  `cmd:"" help:"Grant no new leases on proxies; those that run go on."`
 	Resume proxiesResumeCmd `cmd:"" help:"Put proxies back into service, through probation."`
@@ -40,52 +39,6 @@ func (f *importFlags) options(source string) client.ImportOptions {
 		Pool: f.Pool, Scheme: f.Scheme, Exit: f.Exit, Region: f.Region, Group: f.Group, Source: source, Labels: f.Label, Cap: f.Cap,
 		TTL: f.TTL, AllowSpecial: f.AllowSpecial,
 	}
-}
-
-type proxiesImportCmd struct {
-	importFlags
-	File   string `arg:"" help:"The list; - is standard input."`
-	Source string `help:"Name of the list's source." placeholder:"NAME"`
-}
-
-// Run imports a list and tells what became of its lines.
-func (c *proxiesImportCmd) Run(ctx context.Context, e *env) error {
-	list := e.in
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return &app.UsageError{Text: err.Error()}
-		}
-		defer f.Close() //nolint:errcheck // only read
-		list = f
-	}
-	return e.importList(ctx, list, c.options(c.Source))
-}
-
-func (e *env) importList(ctx context.Context, list io.Reader, o client.ImportOptions) error {
-	api, err := e.client()
-	if err != nil {
-		return err
-	}
-	res, err := api.Import(ctx, list, o)
-	if err != nil {
-		return err
-	}
-	if e.cli.JSON {
-		return e.printJSON(res)
-	}
-	e.printf("%d accepted, %d updated, %d known already, %d refused\n", res.Accepted, res.Updated, res.Duplicates, len(res.Rejected))
-	for i, r := range res.Rejected {
-		if i == 20 {
-			e.printf("  ... and %d more; --json lists them\n", len(res.Rejected)-i)
-			break
-		}
-		e.printf("  line %d: %s\n", r.Line, printable(r.Reason))
-	}
-	if res.Accepted+res.Updated+res.Duplicates == 0 {
-		return fmt.Errorf("no line gave a proxy")
-	}
-	return nil
 }
 
 type proxiesAddCmd struct {
@@ -154,53 +107,6 @@ func (c *proxiesListCmd) Run(ctx context.Context, e *env) error {
 	return nil
 }
 
-// selection names proxies by id, or by a filter.
-type selection struct {
-	filterFlags
-	ID     []string `arg:"" optional:"" help:"Ids, or their first characters."`
-	DryRun bool     `help:"Only tell how many it would be."`
-}
-
-// change applies a change to what was selected.
-func (s *selection) change(ctx context.Context, e *env, patch client.ProxyPatch, done string) error {
-	api, err := e.client()
-	if err != nil {
-		return err
-	}
-	if len(s.ID) == 0 {
-		n, err := api.PatchProxies(ctx, s.filter(), patch, s.DryRun)
-		if err != nil {
-			return err
-		}
-		return e.changed(n, done, s.DryRun)
-	}
-	ids, err := e.resolve(ctx, api, s.Pool, s.ID)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if s.DryRun {
-			continue
-		}
-		if err := api.PatchProxy(ctx, s.Pool, id, patch); err != nil {
-			return err
-		}
-	}
-	return e.changed(len(ids), done, s.DryRun)
-}
-
-func (e *env) changed(n int, done string, dry bool) error {
-	if e.cli.JSON {
-		return e.printJSON(map[string]any{"matched": n, "dry_run": dry})
-	}
-	if dry {
-		e.printf("%d would be %s\n", n, done)
-	} else {
-		e.printf("%d %s\n", n, done)
-	}
-	return nil
-}
-
 // resolve finds whole ids for their first characters.
 func (e *env) resolve(ctx context.Context, api *client.Client, pool string, prefixes []string) ([]string, error) {
 	var ids []string
@@ -232,71 +138,6 @@ func (e *env) resolve(ctx context.Context, api *client.Client, pool string, pref
 		ids = append(ids, found)
 	}
 	return ids, nil
-}
-
-type orderFlags struct {
-	Reason string        `help:"Why; it is shown beside the state." placeholder:"TEXT"`
-	For    time.Duration `help:"For how long; until further notice without it." placeholder:"DURATION"`
-}
-
-func (f *orderFlags) patch(state string) client.ProxyPatch {
-	p := client.ProxyPatch{State: &state, Reason: f.Reason}
-	if f.For > 0 {
-		until := time.Now().Add(f.For)
-		p.Until = &until
-	}
-	return p
-}
-
-type proxiesPauseCmd struct {
-	selection
-	orderFlags
-}
-
-// Run pauses proxies.
-func (c *proxiesPauseCmd) Run(ctx context.Context, e *env) error {
-	return c.change(ctx, e, c.patch("disabled"), "paused")
-}
-
-type proxiesDrainCmd struct {
-	selection
-	orderFlags
-}
-
-// Run drains proxies.
-func (c *proxiesDrainCmd) Run(ctx context.Context, e *env) error {
-	return c.change(ctx, e, c.patch("draining"), "draining")
-}
-
-type proxiesResumeCmd struct{ selection }
-
-// Run resumes proxies.
-func (c *proxiesResumeCmd) Run(ctx context.Context, e *env) error {
-	state := "active"
-	return c.change(ctx, e, client.ProxyPatch{State: &state}, "resumed, through probation")
-}
-
-type proxiesRmCmd struct {
-	Pool string   `help:"The pool." default:"default"`
-	ID   []string `arg:"" help:"Ids, or their first characters."`
-}
-
-// Run removes proxies.
-func (c *proxiesRmCmd) Run(ctx context.Context, e *env) error {
-	api, err := e.client()
-	if err != nil {
-		return err
-	}
-	ids, err := e.resolve(ctx, api, c.Pool, c.ID)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := api.DeleteProxy(ctx, c.Pool, id); err != nil {
-			return err
-		}
-	}
-	return e.changed(len(ids), "removed", false)
 }
 
 type proxiesWhyCmd struct {

@@ -61,15 +61,20 @@ func (c *tokenListCmd) Run(ctx context.Context, e *env) error {
 	if e.cli.JSON {
 		return e.printJSON(map[string]any{"tokens": list})
 	}
-	t := newTable("NAME", "ROLE", "MADE")
+	t := newTable("NAME", "ROLE", "MADE", "USED")
 	for _, x := range list {
-		t.add(x.Name, x.Role, ago(&x.CreatedAt)+" ago")
+		used := "not since the start"
+		if x.LastUsedAt != nil {
+			used = ago(x.LastUsedAt) + " ago"
+		}
+		t.add(x.Name, x.Role, ago(&x.CreatedAt)+" ago", used)
 	}
 	return t.print(e.out)
 }
 
 type tokenRevokeCmd struct {
-	Name string `arg:"" help:"The token's name."`
+	Name  string `arg:"" help:"The token's name."`
+	Force bool   `help:"Even if no operator's token is left."`
 }
 
 // Run revokes a token.
@@ -78,7 +83,11 @@ func (c *tokenRevokeCmd) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := api.RevokeToken(ctx, c.Name); err != nil {
+	revoke := api.RevokeToken
+	if c.Force {
+		revoke = api.RevokeTokenAnyway
+	}
+	if err := revoke(ctx, c.Name); err != nil {
 		return err
 	}
 	if e.cli.JSON {

@@ -35,13 +35,13 @@ func (c *poolsCmd) Run(ctx context.Context, e *env) error {
 	return t.print(e.out)
 }
 
-type leasesCmd struct {
+type leasesListCmd struct {
 	Pool  string `help:"The pool." default:"default"`
 	Limit int    `help:"At most that many." default:"100"`
 }
 
 // Run shows the live leases.
-func (c *leasesCmd) Run(ctx context.Context, e *env) error {
+func (c *leasesListCmd) Run(ctx context.Context, e *env) error {
 	api, err := e.client()
 	if err != nil {
 		return err
@@ -53,11 +53,15 @@ func (c *leasesCmd) Run(ctx context.Context, e *env) error {
 	if e.cli.JSON {
 		return e.printJSON(map[string]any{"leases": list})
 	}
+	return leaseTable(list).print(e.out)
+}
+
+func leaseTable(list []client.LiveLease) *table {
 	t := newTable("LEASE", "WORKER", "TARGET", "PROXY", "HELD", "LEFT", "REQUEST")
 	for _, l := range list {
 		t.add(l.Lease, l.Worker, l.Target, l.Proxy[:8], ago(&l.GrantedAt), left(&l.ExpiresAt), l.Request.URL)
 	}
-	return t.print(e.out)
+	return t
 }
 
 type workersCmd struct {

@@ -237,6 +237,7 @@ func TestEveryCall(t *testing.T) {
 	if !strings.HasPrefix(url, "http://") {
 		t.Fatalf("took %q", url)
 	}
+	d.walkHand()
 	d.walkViews(lease.Proxy.ID, lease.ID)
 	d.walkAdmin(lease.Proxy.ID)
 	listening, leave := context.WithTimeout(ctx, 50*time.Millisecond)
@@ -246,6 +247,7 @@ func TestEveryCall(t *testing.T) {
 			t.Errorf("listening while nothing happens: %v", err)
 		}
 	}
+	d.walkSources()
 	var missing []string
 	for _, op := range d.rt.contract.Operations() {
 		if !d.rt.called[op.ID] {
@@ -267,6 +269,7 @@ func (d *daemon) walkViews(id, lease string) {
 	}
 	_, err = d.api.Pool(ctx, "default")
 	d.must(err)
+	d.must(d.api.Export(ctx, client.ExportOptions{Format: "json", Passwords: true}, io.Discard))
 	for _, f := range []client.ProxyFilter{
 		{}, {State: "cooling"}, {View: "ready"}, {View: "leased"}, {Region: "de"}, {Group: "acct", Label: "plan=dc"}, {Sort: "score", Limit: 1},
 	} {
@@ -283,6 +286,8 @@ func (d *daemon) walkViews(id, lease string) {
 	d.must(err)
 	_, err = d.api.Target(ctx, "", "never.example")
 	isProblem(d.t, err, client.UnknownTarget)
+	_, err = d.api.TargetRules(ctx, "", "shop.example")
+	d.must(err)
 	_, err = d.api.Groups(ctx, "")
 	d.must(err)
 	s, err := d.api.Session(ctx, "", "s1")
@@ -311,10 +316,10 @@ func (d *daemon) walkAdmin(id string) {
 	paused := "disabled"
 	until := time.Now().Add(time.Hour)
 	d.must(d.api.PatchProxy(ctx, "", id, client.ProxyPatch{State: &paused, Reason: "by hand", Until: &until}))
-	n, err := d.api.PatchProxies(ctx, client.ProxyFilter{Group: "acct"}, client.ProxyPatch{State: &paused}, true)
+	would, err := d.api.PatchProxies(ctx, client.ProxyFilter{Group: "acct"}, client.ProxyPatch{State: &paused}, client.Bulk{DryRun: true})
 	d.must(err)
-	if n != 2 {
-		d.t.Errorf("a dry run matched %d", n)
+	if would.Matched != 2 || len(would.First) != 2 || would.First[0].Group != "acct" {
+		d.t.Errorf("a dry run matched %+v", would)
 	}
 	d.must(d.api.DeleteProxy(ctx, "", id))
 	isProblem(d.t, d.api.DeleteProxy(ctx, "", id), client.UnknownProxy)
@@ -378,7 +383,18 @@ func TestRoles(t *testing.T) {
 			return err
 		}, []string{"operator", "worker"}},
 		"list":   {func(c *client.Client) error { _, _, err := c.Proxies(ctx, client.ProxyFilter{}); return err }, []string{"operator", "viewer"}},
+		"export": {func(c *client.Client) error { return c.Export(ctx, client.ExportOptions{}, io.Discard) }, []string{"operator", "viewer"}},
+		"export with passwords": {func(c *client.Client) error {
+			return c.Export(ctx, client.ExportOptions{Passwords: true}, io.Discard)
+		}, []string{"operator"}},
 		"tokens": {func(c *client.Client) error { _, err := c.Tokens(ctx); return err }, []string{"operator"}},
+		"audit":  {func(c *client.Client) error { _, _, err := c.Audit(ctx, client.AuditFilter{}); return err }, []string{"operator", "viewer"}},
+		"doctor": {func(c *client.Client) error { _, err := c.Doctor(ctx); return err }, []string{"operator", "viewer"}},
+		"backup": {func(c *client.Client) error { _, err := c.Backup(ctx, io.Discard); return err }, []string{"operator"}},
+		"revoke": {func(c *client.Client) error {
+			_, err := c.RevokeLeases(ctx, client.LeaseFilter{Worker: "nobody"}, client.Bulk{})
+			return err
+		}, []string{"operator"}},
 		"import": {func(c *client.Client) error {
 			_, err := c.Import(ctx, strings.NewReader("10.0.0.2:80"), client.ImportOptions{AllowSpecial: true})
 			return err
@@ -435,7 +451,7 @@ func TestBadRequests(t *testing.T) {
 		{"patch of all", "PATCH", "/v1/proxies", `{"state":"disabled"}`, nil, 400, "group", "invalid-request"},
 		{"ordered state", "PATCH", "/v1/proxies?group=g", `{"state":"cooling"}`, nil, 400, "state", "invalid-request"},
 		{"no such path", "GET", "/v1/nothing", ``, nil, 404, "", "not-found"},
-		{"no such method", "DELETE", "/v1/leases", ``, nil, 405, "", "method-not-allowed"},
+		{"no such method", "PUT", "/v1/leases", ``, nil, 405, "", "method-not-allowed"},
 		{"another host", "GET", "/v1/pools", ``, map[string]string{"Host": "evil.example"}, 403, "", "misdirected-host"},
 		{"another site", "POST", "/v1/leases", `{"target":"a.example"}`, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403, "", "cross-origin"},
 		{"another origin", "POST", "/v1/leases", `{"target":"a.example"}`, map[string]string{"Origin": "http://evil.example"}, 403, "", "cross-origin"},
@@ -516,7 +532,7 @@ func TestNoSecretLeaks(t *testing.T) {
 	fmt.Fprintln(&seen, err)
 	for _, path := range []string{
 		"/v1/proxies", "/v1/proxies/" + got.Leases[0].Proxy.ID + "/why", "/v1/leases", "/v1/failures", "/v1/targets", "/v1/workers",
-		"/v1/pools", "/v1/groups", "/v1/config", "/v1/tokens", "/readyz", "/healthz", "/openapi.yaml",
+		"/v1/pools", "/v1/groups", "/v1/config", "/v1/tokens", "/v1/audit", "/v1/doctor", "/v1/sessions", "/readyz", "/healthz", "/openapi.yaml",
 		"/v1/proxies/" + marker, "/v1/leases?" + "limit=" + "x",
 	} {
 		res, err := http.Get(d.app.URL() + path)

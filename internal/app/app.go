@@ -17,12 +17,14 @@ import (
 	"time"
 
 	"github.com/hostler-proxy/hostler/internal/config"
+	"github.com/hostler-proxy/hostler/internal/fetch"
 	"github.com/hostler-proxy/hostler/internal/httpapi"
 	"github.com/hostler-proxy/hostler/internal/judge"
 	"github.com/hostler-proxy/hostler/internal/keeper"
 	"github.com/hostler-proxy/hostler/internal/pool"
 	"github.com/hostler-proxy/hostler/internal/store"
 	"github.com/hostler-proxy/hostler/internal/store/embedded"
+	"github.com/hostler-proxy/hostler/internal/webhook"
 )
 
 // Options wire the process; what it does is in the policy file.
@@ -44,8 +46,21 @@ type Options struct {
 	Log   *slog.Logger
 	// RecoverEvery is the longest time between two recovery passes; 5 s if 0.
 	RecoverEvery time.Duration
+	// Fetcher reads the sources; its zero value uses the process's environment.
+	Fetcher fetch.Fetcher
+	// Webhook is where events are sent; no URL = nowhere.
+	Webhook Webhook
 	// Clock replaces the store's clock in tests.
 	Clock func() time.Time
+}
+
+// Webhook says where events are sent, and which; see webhook.Options.
+type Webhook struct {
+	URL, Secret string
+	Events      []string
+	Cooldown    time.Duration
+	// Backoff replaces the first wait between two tries in tests.
+	Backoff time.Duration
 }
 
 // App is the daemon.
@@ -53,6 +68,7 @@ type App struct {
 	o        Options
 	store    store.Store
 	keeper   *keeper.Keeper
+	webhook  *webhook.Sender // nil = none
 	listener net.Listener
 	server   *http.Server
 	stop     context.CancelFunc
@@ -80,6 +96,9 @@ func (a *App) build(ctx context.Context) error {
 	if strings.Contains(a.o.Store, "://") {
 		return &UsageError{"--store " + redactURL(a.o.Store) + ": only a file is possible in this version, such as hostler.db"}
 	}
+	if err := a.makeWebhook(ctx); err != nil {
+		return err
+	}
 	file, err := a.readConfig()
 	if err != nil {
 		return err
@@ -92,7 +111,9 @@ func (a *App) build(ctx context.Context) error {
 		return err
 	}
 	a.store = st
-	a.keeper, err = keeper.New(ctx, keeper.Options{Store: a.store, Log: a.o.Log, RecoverEvery: a.o.RecoverEvery})
+	a.keeper, err = keeper.New(ctx, keeper.Options{
+		Store: a.store, Log: a.o.Log, RecoverEvery: a.o.RecoverEvery, Fetcher: a.o.Fetcher,
+	})
 	if err != nil {
 		return err
 	}
@@ -110,7 +131,10 @@ func (a *App) build(ctx context.Context) error {
 	if a.listener, err = listen(ctx, a.o.Listen); err != nil {
 		return err
 	}
-	api, err := httpapi.New(ctx, httpapi.Options{Keeper: a.keeper, Log: a.o.Log, Hosts: a.o.Hosts})
+	api, err := httpapi.New(ctx, httpapi.Options{
+		Keeper: a.keeper, Log: a.o.Log, Hosts: a.o.Hosts, Exposed: !loopback(a.o.Listen),
+		Version: Version(), PolicyFile: a.readConfig,
+	})
 	if err != nil {
 		return err
 	}
@@ -122,6 +146,24 @@ func (a *App) build(ctx context.Context) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    32 << 10,
 		ErrorLog:          slog.NewLogLogger(a.o.Log.Handler(), slog.LevelDebug),
+	}
+	return nil
+}
+
+// makeWebhook checks where events are to be sent.
+func (a *App) makeWebhook(ctx context.Context) (err error) {
+	w := &a.o.Webhook
+	if w.URL == "" {
+		return nil
+	}
+	if w.Secret == "" {
+		a.o.Log.WarnContext(ctx, "the webhook is not signed: set HOSTLER_WEBHOOK_SECRET, so that its receiver can tell who sends")
+	}
+	a.webhook, err = webhook.New(webhook.Options{
+		URL: w.URL, Secret: w.Secret, Events: w.Events, Cooldown: w.Cooldown, Backoff: w.Backoff, Log: a.o.Log, Now: a.o.Clock,
+	})
+	if err != nil {
+		return &UsageError{"--webhook: " + err.Error()}
 	}
 	return nil
 }
@@ -158,6 +200,7 @@ func (a *App) apply(ctx context.Context, file *config.File) error {
 	if err != nil {
 		return &UsageError{fmt.Sprintf("policy file %s: %v", a.o.Config, err)}
 	}
+	a.recordPolicy(ctx, applied.Changes)
 	for _, c := range applied.Changes {
 		a.o.Log.InfoContext(ctx, "a setting changed", "path", c.Path, "from", c.From, "to", c.To)
 	}
@@ -192,8 +235,9 @@ func (a *App) importList(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("import %s: %w", a.o.Proxies, err)
 	}
+	a.recordImport(ctx, res.Accepted+res.Updated)
 	a.o.Log.InfoContext(ctx, "imported the proxy list", "file", a.o.Proxies, "accepted", res.Accepted, "updated", res.Updated,
-		"duplicates", res.Duplicates, "rejected", len(res.Rejected))
+		"duplicates", res.Duplicates, "rejected", res.Rejections)
 	for _, r := range res.Rejected {
 		a.o.Log.WarnContext(ctx, "a line of the proxy list was refused", "line", r.Line, "reason", r.Reason)
 	}
@@ -254,6 +298,9 @@ func (a *App) Start(ctx context.Context) {
 			a.failed <- err
 		}
 	})
+	if a.webhook != nil {
+		a.wg.Go(func() { a.webhook.Run(run, a.keeper) })
+	}
 	a.wg.Go(func() {
 		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
 			a.failed <- fmt.Errorf("serve the API: %w", err)

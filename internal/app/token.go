@@ -9,6 +9,7 @@ import (
 	"github.com/hostler-proxy/hostler/internal/httpapi"
 	"github.com/hostler-proxy/hostler/internal/judge"
 	"github.com/hostler-proxy/hostler/internal/pool"
+	"github.com/hostler-proxy/hostler/internal/store"
 	"github.com/hostler-proxy/hostler/internal/store/embedded"
 )
 
@@ -35,5 +36,10 @@ func NewToken(ctx context.Context, path, name, role string, log *slog.Logger) (s
 	if err != nil {
 		return "", err
 	}
-	return text, st.PutToken(ctx, t)
+	if err := st.PutToken(ctx, t); err != nil {
+		return "", err
+	}
+	return text, st.AddAudit(ctx, store.Audit{
+		Peer: "command line", Act: "tokens.new", What: name + " role=" + role, Count: 1, Result: "done",
+	})
 }

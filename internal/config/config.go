@@ -36,6 +36,8 @@ type Settings map[string]string
 // File is a parsed policy file.
 type File struct {
 	Pools map[string]Settings
+	// Sources are all sources of proxies; nil = the file says nothing of them.
+	Sources map[string]Settings
 }
 
 // Error is a fault of a file, with its place.
@@ -105,8 +107,12 @@ func (r *fileReader) fault(n ast.Node, path, text string) {
 
 func (r *fileReader) root(n ast.Node) {
 	r.each(n, "file", func(key string, value ast.Node) {
+		if key == "sources" {
+			r.sources(value)
+			return
+		}
 		if key != "pools" {
-			r.fault(value, key, "unknown setting; known here is: pools")
+			r.fault(value, key, "unknown setting; known here are: pools, sources")
 			return
 		}
 		r.each(value, "pools", func(name string, value ast.Node) {
@@ -159,6 +165,12 @@ func keyText(n ast.MapKeyNode) string {
 func (r *fileReader) settings(n ast.Node, poolName, prefix string) {
 	r.each(n, "pools."+poolName, func(key string, value ast.Node) {
 		path := prefix + key
+		if IsRules(path) {
+			if text, ok := r.rules(value, path); ok {
+				r.file.Pools[poolName][path] = text
+			}
+			return
+		}
 		switch value.(type) {
 		case *ast.MappingNode, *ast.MappingValueNode:
 			if !known(path + ".") {
@@ -319,8 +331,10 @@ func Validate(p *pool.Policy) error {
 type Change struct{ Path, From, To string }
 
 // Diff lists the settings in which two policies differ, by path.
-func Diff(a, b *pool.Policy) []Change {
-	before, after := Values(a), Values(b)
+func Diff(a, b *pool.Policy) []Change { return DiffSettings(Values(a), Values(b)) }
+
+// DiffSettings lists the settings that differ, by path.
+func DiffSettings(before, after Settings) []Change {
 	var list []Change
 	for path, to := range after {
 		if from := before[path]; from != to {
@@ -336,7 +350,8 @@ func Diff(a, b *pool.Policy) []Change {
 	return list
 }
 
-// Values gives all settings of a policy, as they would be written in a file.
+// Values gives all settings of a policy, as they would be written in a file. What
+// is no part of the policy comes with [All].
 func Values(p *pool.Policy) Settings {
 	v := Settings{}
 	for _, f := range Fields() {

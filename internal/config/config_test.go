@@ -61,7 +61,7 @@ func TestFaultsNameTheirLine(t *testing.T) {
 		"pools:\n  default:\n    zone: Mars/Base":                   "line 3: zone",
 		"pools:\n  default:\n    ttl: {a: 1}":                       "line 3: ttl",
 		"pools:\n  de/fault:\n    ttl: 1s":                          "a pool's name has",
-		"pool:\n  default: {}":                                      "unknown setting; known here is: pools",
+		"pool:\n  default: {}":                                      "unknown setting; known here are: pools, sources",
 		"pools: [1]":                                                "must be a mapping",
 		"pools: {default: {ttl: [":                                  "not valid YAML",
 		"pools:\n  default:\n    ttl: 1s\n    ttl: 2s":              "",
@@ -111,11 +111,19 @@ func FuzzParse(f *testing.F) {
 	f.Add(good)
 	f.Add("pools: {a: {ttl: 1s, cooldown: {ladder: [1s]}}}")
 	f.Add("a: &x [*x]")
+	f.Add(goodSources)
+	f.Add("sources: {a: {url: \"http://b.example/\", headers: {X: \"${Y}\"}}}")
 	f.Add("---\n---\npools:")
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := config.Parse([]byte(text))
 		if err != nil {
 			return
+		}
+		printed := config.FormatSources(file.Sources)
+		if back, err := config.Parse([]byte(printed)); err != nil || len(back.Sources) != len(file.Sources) {
+			t.Fatalf("what is printed does not read: %v\n%s", err, printed)
+		} else if diff := cmp.Diff(file.Sources, back.Sources); diff != "" && len(file.Sources) > 0 {
+			t.Fatalf("what is printed reads otherwise: %s\n%s", diff, printed)
 		}
 		for name, settings := range file.Pools {
 			if config.CheckName(name) != nil {

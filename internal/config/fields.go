@@ -113,6 +113,7 @@ func Fields() []Field {
 			func(p *pool.Policy) *[]string { return &p.FallbackPools }),
 		toggle("keep_query", "Keep query values in stored URLs; otherwise they are cut.",
 			func(p *pool.Policy) *bool { return &p.KeepQuery }),
+		defaultRulesField(),
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // name may hold dots.
 type NamedField struct {
 	Section, Setting string
-	// Kind is duration, money or choice.
+	// Kind is duration, money, choice, switch or rules.
 	Kind string
 	// Doc is its meaning, unit and range.
 	Doc string
@@ -27,7 +27,7 @@ type NamedField struct {
 
 // NamedFields lists all settings of targets and groups.
 func NamedFields() []NamedField {
-	return []NamedField{
+	return append([]NamedField{
 		{
 			Section: "targets", Setting: "reuse_interval", Kind: "duration",
 			Doc: "Least time between two starts of one proxy on this target. 0s to 24h.",
@@ -99,7 +99,7 @@ func NamedFields() []NamedField {
 			},
 			get: func(p *pool.Policy, name string) (string, bool) { return "stop", p.Groups[name].Stop },
 		},
-	}
+	}, ruleFields()...)
 }
 
 // edit changes one value of a map, which is made if there is none.

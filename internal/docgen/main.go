@@ -8,9 +8,10 @@ import (
 
 	"github.com/hostler-proxy/hostler/internal/config"
 	"github.com/hostler-proxy/hostler/internal/pool"
+	"github.com/hostler-proxy/hostler/internal/source"
 )
 
-const head = `<!-- Code generated from internal/config/fields.go by go generate. DO NOT EDIT. -->
+const head = `<!-- Code generated from internal/config/fields.go and internal/source/fields.go by go generate. DO NOT EDIT. -->
 
 # Configuration
 
@@ -38,6 +39,16 @@ In the API's JSON the same names end in ` + "`_ms`" + ` where they are durations
 |---|---|---|
 `
 
+const sources = `
+# Sources
+
+The section ` + "`sources`" + ` names where proxies come from by themselves; [sources.md](sources.md) explains it. Each source names one of
+` + "`file`, `url`, `json.url` and `preset`" + `.
+
+| setting | default | meaning |
+|---|---|---|
+`
+
 func main() {
 	policy := pool.DefaultPolicy()
 	var b strings.Builder
@@ -47,6 +58,10 @@ func main() {
 	}
 	for _, f := range config.NamedFields() {
 		_, _ = fmt.Fprintf(&b, "| `%s` | | %s |\n", f.Path("NAME"), f.Doc)
+	}
+	b.WriteString(sources)
+	for _, f := range source.Fields() {
+		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Path, f.Default, f.Doc)
 	}
 	if err := os.WriteFile("../../docs/configuration.md", []byte(b.String()), 0o644); err != nil { //nolint:gosec // a document
 		_, _ = fmt.Fprintln(os.Stderr, err)

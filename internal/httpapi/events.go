@@ -10,22 +10,23 @@ import (
 	"github.com/hostler-proxy/hostler/internal/keeper"
 )
 
-type eventBody struct {
-	At      timestamp `json:"at"`
-	Event   string    `json:"event"`
-	Pool    string    `json:"pool"`
-	Subject string    `json:"subject"`
-	Text    string    `json:"text"`
-}
-
 // keepAlive is how often an idle stream says that it is alive: below the idle
 // limit of common reverse proxies, a minute.
 const keepAlive = 20 * time.Second
 
-// streamEvents sends the kept events after Last-Event-ID and stays open for more.
+// streamEvents sends the kept events after Last-Event-ID and stays open for more,
+// unless the caller wants only those.
 func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) error {
-	if err := onlyQuery(r.URL.Query()); err != nil {
+	q := r.URL.Query()
+	if err := onlyQuery(q, "follow"); err != nil {
 		return err
+	}
+	follow := true
+	if q.Get("follow") != "" {
+		var err error
+		if follow, err = boolOf(q, "follow"); err != nil {
+			return err
+		}
 	}
 	last := int64(0)
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
@@ -49,7 +50,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 			}
 			last = list[i].N
 		}
-		if err := out.Flush(); err != nil {
+		if err := out.Flush(); err != nil || !follow {
 			return nil // likewise
 		}
 		select {
@@ -65,7 +66,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 func writeEvent(w http.ResponseWriter, e *keeper.Event) error {
-	data, err := json.Marshal(eventBody{stamp(e.At), e.Name, e.Pool, e.Subject, e.Text})
+	data, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}

@@ -34,19 +34,27 @@ func (s *Server) importProxies(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	req.Body = http.MaxBytesReader(w, r.Body, maxImport)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a long list may take its time
+	unhurried(w)
 	res, err := s.k.Import(r.Context(), req)
+	actOf(r).count = res.Accepted + res.Updated
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{
 		"accepted": res.Accepted, "updated": res.Updated, "duplicates": res.Duplicates,
-		"rejected": rejectionsOf(res.Rejected), "ignored": rejectionsOf(res.Ignored),
+		"rejected": rejectionsOf(res.Rejected), "rejected_count": res.Rejections, "ignored": rejectionsOf(res.Ignored),
 	})
 }
 
+// unhurried lifts the bounds of time for a call that carries a long list.
+func unhurried(w http.ResponseWriter) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Time{}) // without it the usual bound holds
+	_ = c.SetWriteDeadline(time.Time{})
+}
+
 func importOf(q url.Values) (req keeper.ImportRequest, err error) {
-	err = onlyQuery(q, "pool", "format", "scheme", "exit", "region", "group", "source", "labels", "cap", "expires_at", "ttl", "allow_special")
+	err = onlyQuery(q, "pool", "format", "scheme", "map_scheme", "columns", "exit", "region", "group", "source", "labels", "cap", "expires_at", "ttl", "allow_special")
 	if err != nil {
 		return req, err
 	}
@@ -54,8 +62,11 @@ func importOf(q url.Values) (req keeper.ImportRequest, err error) {
 		Pool: q.Get("pool"), Exit: q.Get("exit"), Region: q.Get("region"), Group: q.Get("group"), Source: q.Get("source"),
 		Labels: map[string]string{},
 	}
-	if format := q.Get("format"); format != "" && format != "auto" {
-		return req, invalid("format", "must be auto: the form of each line is found by itself")
+	if req.Format, err = proxy.ParseFormat(q.Get("format")); err != nil {
+		return req, invalid("format", err.Error())
+	}
+	if err = listShape(q, &req); err != nil {
+		return req, err
 	}
 	if text := q.Get("scheme"); text != "" {
 		if req.Scheme, err = proxy.ParseScheme(text); err != nil {
@@ -90,4 +101,26 @@ func importOf(q url.Values) (req keeper.ImportRequest, err error) {
 	}
 	req.AllowSpecial, err = boolOf(q, "allow_special")
 	return req, err
+}
+
+// listShape reads what a list does not say itself.
+func listShape(q url.Values, req *keeper.ImportRequest) error {
+	if text := q.Get("columns"); text != "" {
+		req.Columns = strings.Split(text, ",")
+	}
+	for _, list := range q["map_scheme"] {
+		for part := range strings.SplitSeq(list, ",") {
+			from, to, _ := strings.Cut(part, "=")
+			a, errFrom := proxy.ParseScheme(from)
+			b, errTo := proxy.ParseScheme(to)
+			if errFrom != nil || errTo != nil {
+				return invalid("map_scheme", "must be scheme=scheme, such as https=http, several with commas between")
+			}
+			if req.MapScheme == nil {
+				req.MapScheme = map[proxy.Scheme]proxy.Scheme{}
+			}
+			req.MapScheme[a] = b
+		}
+	}
+	return nil
 }

@@ -195,6 +195,11 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if result != pool.ResultApplied {
+		actOf(r).result = result.String()
+	} else {
+		actOf(r).count = 1
+	}
 	return writeJSON(w, http.StatusOK, map[string]string{"result": result.String()})
 }
 

@@ -53,7 +53,7 @@ func poolOfInfo(p *store.PoolInfo) poolBody {
 		Draining: c.Status[pool.StatusDraining], Disabled: c.Status[pool.StatusDisabled], Expired: c.Status[pool.StatusExpired],
 		Ready: c.Ready, Leased: c.Leased, Full: c.Full,
 		Leases:  leaseTotals{c.Live, t.Granted, t.Reported, t.Released, t.Revoked, t.Expired},
-		Version: p.Record.Policy.Version, Overrides: []string{}, Policy: policyOf(&p.Record.Policy),
+		Version: p.Record.Policy.Version, Overrides: []string{}, Policy: policyOf(&p.Record),
 	}
 	for path := range p.Record.Overrides {
 		b.Overrides = append(b.Overrides, path)
@@ -63,7 +63,8 @@ func poolOfInfo(p *store.PoolInfo) poolBody {
 }
 
 // policyOf is a policy as JSON: the file's names, durations as _ms numbers.
-func policyOf(p *pool.Policy) map[string]any {
+func policyOf(r *store.PolicyRecord) map[string]any {
+	p := &r.Policy
 	out := map[string]any{}
 	for _, f := range config.Fields() {
 		place, name := nest(out, f.Path)
@@ -100,6 +101,7 @@ func policyOf(p *pool.Policy) map[string]any {
 		}
 	})
 	out["targets"], out["groups"] = named["targets"], named["groups"]
+	addRules(out, named["targets"], r)
 	return out
 }
 
@@ -143,6 +145,14 @@ func settingsOf(prefix string, object map[string]any, into config.Settings) erro
 				return err
 			}
 		case []any:
+			if config.IsRules(path) {
+				text, err := json.Marshal(v)
+				if err != nil {
+					return err
+				}
+				into[path] = string(text)
+				continue
+			}
 			parts := make([]string, len(v))
 			for i, item := range v {
 				text, err := scalarOf(prefix+name, item, isMS)
@@ -232,9 +242,11 @@ func (s *Server) putPool(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	name := r.PathValue("pool")
-	if _, err := s.k.Override(r.Context(), name, settings); err != nil {
+	applied, err := s.k.Override(r.Context(), name, settings)
+	if err != nil {
 		return err
 	}
+	actOf(r).tell(applied.Changes)
 	info, err := s.store.Pool(r.Context(), name)
 	if err != nil {
 		return err
@@ -264,7 +276,7 @@ func (s *Server) getConfig(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := map[string]poolConfig{}
 	for _, p := range list {
-		c := poolConfig{p.Record.Policy.Version, config.Values(&p.Record.Policy), p.Record.File, p.Record.Overrides}
+		c := poolConfig{p.Record.Policy.Version, config.All(&p.Record.Policy, p.Record.File, p.Record.Overrides), p.Record.File, p.Record.Overrides}
 		if c.File == nil {
 			c.File = map[string]string{}
 		}
@@ -299,6 +311,7 @@ func (s *Server) putConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return configProblem(err)
 	}
+	actOf(r).tell(applied.Changes)
 	return writeJSON(w, http.StatusOK, appliedOf(&applied, dry))
 }
 
@@ -413,6 +426,7 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 		ReuseIntervalMS *int64 `json:"reuse_interval_ms"`
 		MinGapMS        *int64 `json:"min_gap_ms"`
 		MaxConcurrency  *int64 `json:"max_concurrency"`
+		ruleEdit
 	}
 	if err := decode(w, r, maxBody, &body); err != nil {
 		return err
@@ -428,13 +442,16 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 		return strconv.FormatInt(*v, 10) + unit
 	}
 	poolName := poolOf(r.URL.Query())
-	applied, err := s.k.Override(r.Context(), poolName, config.Settings{
+	edits := config.Settings{
 		"targets." + name + ".reuse_interval":  setting(body.ReuseIntervalMS, "ms"),
 		"targets." + name + ".min_gap":         setting(body.MinGapMS, "ms"),
 		"targets." + name + ".max_concurrency": setting(body.MaxConcurrency, ""),
-	})
+	}
+	body.edit("targets."+name+".", edits)
+	applied, err := s.k.Override(r.Context(), poolName, edits)
 	if err != nil {
 		return err
 	}
+	actOf(r).tell(applied.Changes)
 	return writeJSON(w, http.StatusOK, appliedOf(&applied, false))
 }

@@ -46,6 +46,8 @@ var titles = map[string]string{
 	"unknown-target":         "The target is not known",
 	"unknown-session":        "The session is not known",
 	"unknown-token":          "The token is not known",
+	"unknown-group":          "The group is not known",
+	"unknown-source":         "The source is not known",
 	"unauthorized":           "Who asks is not known",
 	"forbidden":              "The role is not enough",
 	"misdirected-host":       "The host name is not ours",
@@ -93,10 +95,18 @@ func toProblem(err error) *problem {
 		return problemOf(http.StatusNotFound, "unknown-lease", "this is not a lease id of this daemon's store")
 	case errors.Is(err, store.ErrNoProxy):
 		return problemOf(http.StatusNotFound, "unknown-proxy", "the pool has no proxy of this id")
+	case errors.Is(err, store.ErrNoGroup):
+		return problemOf(http.StatusNotFound, "unknown-group", "the pool has no group of this name; GET /v1/groups lists them")
+	case errors.Is(err, store.ErrNoSession):
+		return problemOf(http.StatusNotFound, "unknown-session", "there is no session of this name")
 	case errors.Is(err, store.ErrNoPool):
 		return problemOf(http.StatusNotFound, "unknown-pool", "there is no pool of this name; PUT /v1/pools/NAME or an import makes one")
+	case errors.Is(err, store.ErrNoSource):
+		return problemOf(http.StatusNotFound, "unknown-source", "there is no source of this name; GET /v1/sources lists them")
+	case errors.Is(err, keeper.ErrNoHeldSet):
+		return problemOf(http.StatusConflict, "conflict", "this source holds no set back: there is nothing to accept")
 	case errors.Is(err, store.ErrConflict):
-		return problemOf(http.StatusConflict, "conflict", "somebody else changed the policy; read it again")
+		return problemOf(http.StatusConflict, "conflict", "somebody else changed it meanwhile; look at it again")
 	case errors.Is(err, store.ErrPoolInUse):
 		return problemOf(http.StatusConflict, "conflict", "the pool still has proxies; remove them first")
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, keeper.ErrStopping):

@@ -127,16 +127,9 @@ func (b *patchBody) patch(now pool.Time) (pool.Patch, error) {
 }
 
 func (s *Server) patchProxies(w http.ResponseWriter, r *http.Request) error {
-	q := r.URL.Query()
-	if err := onlyQuery(q, "pool", "state", "view", "region", "group", "label", "source", "dry_run"); err != nil {
-		return err
-	}
-	filter, err := filterOf(q)
+	filter, err := bulkFilter(r.URL.Query())
 	if err != nil {
 		return err
-	}
-	if filter == (pool.Filter{}) {
-		return invalid("group", "name at least one of group, label, source, region, state: a change of all proxies must say state or view")
 	}
 	return s.patchBy(w, r, filter)
 }
@@ -169,7 +162,14 @@ func (s *Server) patchBy(w http.ResponseWriter, r *http.Request, filter pool.Fil
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"matched": n, "dry_run": dry})
+	answer := patchAnswer{Matched: n, DryRun: dry, First: []proxyBrief{}}
+	actOf(r).count, actOf(r).more = n, body.changes()
+	if dry {
+		if answer.First, err = s.brief(r, filter); err != nil {
+			return err
+		}
+	}
+	return writeJSON(w, http.StatusOK, answer)
 }
 
 func (s *Server) deleteProxy(w http.ResponseWriter, r *http.Request) error {
@@ -180,7 +180,7 @@ func (s *Server) deleteProxy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return store.ErrNoProxy
 	}
-	if _, err := s.k.Remove(r.Context(), poolOf(r.URL.Query()), pool.Filter{ID: &id}); err != nil {
+	if actOf(r).count, err = s.k.Remove(r.Context(), poolOf(r.URL.Query()), pool.Filter{ID: &id}); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

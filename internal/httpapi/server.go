@@ -11,9 +11,11 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hostler-proxy/hostler/api"
+	"github.com/hostler-proxy/hostler/internal/config"
 	"github.com/hostler-proxy/hostler/internal/keeper"
 	"github.com/hostler-proxy/hostler/internal/store"
 )
@@ -26,25 +28,36 @@ type Options struct {
 	// loopback names always are. Others are refused: a page in a browser could
 	// have made its own name point here (DNS rebinding).
 	Hosts []string
+	// Exposed says that the daemon listens to other machines.
+	Exposed bool
+	// Version is the daemon's.
+	Version string
+	// PolicyFile reads the policy file as it is now; nil result = there is none.
+	PolicyFile func() (*config.File, error)
 }
 
 // Server is the API's handler.
 type Server struct {
-	k      *keeper.Keeper
-	store  store.Store
-	log    *slog.Logger
-	hosts  []string
-	tokens tokenList
-	mux    *http.ServeMux
-	cross  *http.CrossOriginProtection
-	panics atomic.Int64
+	k       *keeper.Keeper
+	store   store.Store
+	log     *slog.Logger
+	hosts   []string
+	exposed bool
+	version string
+	facts   keeper.DoctorFacts
+	backing sync.Mutex
+	tokens  tokenList
+	mux     *http.ServeMux
+	cross   *http.CrossOriginProtection
+	panics  atomic.Int64
 }
 
 // New makes the API's handler.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
-		k: o.Keeper, store: o.Keeper.Store(), log: o.Log, hosts: o.Hosts,
-		mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(),
+		k: o.Keeper, store: o.Keeper.Store(), log: o.Log, hosts: o.Hosts, exposed: o.Exposed, version: o.Version,
+		facts: keeper.DoctorFacts{PolicyFile: o.PolicyFile, Exposed: o.Exposed},
+		mux:   http.NewServeMux(), cross: http.NewCrossOriginProtection(),
 	}
 	if err := s.tokens.load(ctx, s.store); err != nil {
 		return nil, err
@@ -87,6 +100,7 @@ func (s *Server) routes() {
 		{"GET /v1/proxies", roleViewer, s.listProxies},
 		{"PATCH /v1/proxies", roleOperator, s.patchProxies},
 		{"POST /v1/proxies/import", roleOperator, s.importProxies},
+		{"GET /v1/proxies/export", roleViewer, s.exportProxies},
 		{"GET /v1/proxies/{id}", roleViewer, s.getProxy},
 		{"GET /v1/proxies/{id}/why", roleViewer, s.why},
 		{"PATCH /v1/proxies/{id}", roleOperator, s.patchProxy},
@@ -98,7 +112,11 @@ func (s *Server) routes() {
 		{"GET /v1/targets", roleViewer, s.listTargets},
 		{"GET /v1/targets/{target}", roleViewer, s.getTarget},
 		{"PUT /v1/targets/{target}", roleOperator, s.putTarget},
+		{"GET /v1/targets/{target}/rules", roleWorker, s.targetRules},
 		{"GET /v1/groups", roleViewer, s.listGroups},
+		{"GET /v1/sources", roleViewer, s.listSources},
+		{"POST /v1/sources/{name}/refresh", roleOperator, s.refreshSource},
+		{"POST /v1/sources/{name}/accept", roleOperator, s.acceptSource},
 		{"GET /v1/workers", roleViewer, s.listWorkers},
 		{"GET /v1/leases", roleViewer, s.listLeases},
 		{"GET /v1/sessions/{id}", roleViewer, s.getSession},
@@ -111,6 +129,14 @@ func (s *Server) routes() {
 		{"GET /v1/events", roleViewer, s.streamEvents},
 		{"GET /v1/config", roleViewer, s.getConfig},
 		{"PUT /v1/config", roleOperator, s.putConfig},
+		{"DELETE /v1/leases", roleOperator, s.revokeLeases},
+		{"DELETE /v1/proxies", roleOperator, s.deleteProxies},
+		{"POST /v1/groups/{group}/release", roleOperator, s.releaseGroup},
+		{"GET /v1/sessions", roleViewer, s.listSessions},
+		{"POST /v1/sessions/{id}/move", roleOperator, s.moveSession},
+		{"GET /v1/audit", roleViewer, s.listAudit},
+		{"POST /v1/store/backup", roleOperator, s.backup},
+		{"GET /v1/doctor", roleViewer, s.doctor},
 		{"GET /healthz", rolePublic, s.healthz},
 		{"GET /readyz", rolePublic, s.readyz},
 		{"GET /openapi.yaml", rolePublic, s.openapi},
@@ -125,7 +151,11 @@ func (s *Server) guard(need role, do func(http.ResponseWriter, *http.Request) er
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.identify(r, need)
 		if err == nil {
-			err = do(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
+			done := &act{}
+			err = do(w, r.WithContext(context.WithValue(context.WithValue(r.Context(), callerKey{}, who), actKey{}, done)))
+			if need == roleOperator && r.Method != http.MethodGet {
+				s.record(r, who, done, err)
+			}
 		}
 		if err != nil {
 			s.fail(w, r, err)
@@ -146,12 +176,17 @@ func tenantOf(r *http.Request) string {
 	return who.tenant
 }
 
+func roleOf(r *http.Request) role {
+	who, _ := r.Context().Value(callerKey{}).(caller)
+	return who.role
+}
+
 // identify says who asks and whether that is enough.
 func (s *Server) identify(r *http.Request, need role) (caller, error) {
 	who := caller{role: roleOperator}
 	secret, given := bearer(r)
 	if given {
-		t, ok := s.tokens.find(secret)
+		t, ok := s.tokens.find(secret, s.store.Now())
 		if !ok {
 			return who, problemOf(http.StatusUnauthorized, "unauthorized", "this token is not known: make one with hostler token new")
 		}
@@ -199,7 +234,11 @@ func (s *Server) knownHost(host string) bool {
 // ServeHTTP contains what a handler throws: one request must not end the daemon.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
-		if v := recover(); v != nil && v != http.ErrAbortHandler { //nolint:errorlint // a panic's value, compared as net/http does
+		v := recover()
+		if v == http.ErrAbortHandler { //nolint:errorlint // a panic's value, compared as net/http does
+			panic(v) // net/http cuts the connection
+		}
+		if v != nil {
 			s.panics.Add(1)
 			s.log.ErrorContext(r.Context(), "a handler panicked", "method", r.Method, "path", r.URL.Path, "panic", v)
 			s.fail(w, r, errors.New("internal error"))

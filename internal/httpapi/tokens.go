@@ -9,15 +9,19 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/hostler-proxy/hostler/internal/pool"
 	"github.com/hostler-proxy/hostler/internal/store"
 )
 
 // tokenList is the store's tokens, kept in memory.
 type tokenList struct {
-	mu   sync.RWMutex
-	list []store.Token
+	change sync.Mutex // one change at a time: each looks at what there is first
+	mu     sync.RWMutex
+	list   []store.Token
+	used   map[string]*atomic.Int64 // when each was last sent, by name; a pool.Time
 }
 
 func (t *tokenList) load(ctx context.Context, st store.Store) error {
@@ -27,8 +31,24 @@ func (t *tokenList) load(ctx context.Context, st store.Store) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.list = list
+	used := map[string]*atomic.Int64{}
+	for _, entry := range list {
+		if used[entry.Name] = t.used[entry.Name]; used[entry.Name] == nil {
+			used[entry.Name] = &atomic.Int64{}
+		}
+	}
+	t.list, t.used = list, used
 	return nil
+}
+
+// lastUsed is when a token was last sent, 0 = not since the start.
+func (t *tokenList) lastUsed(name string) pool.Time {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if at := t.used[name]; at != nil {
+		return pool.Time(at.Load())
+	}
+	return 0
 }
 
 func (t *tokenList) any() bool {
@@ -37,8 +57,8 @@ func (t *tokenList) any() bool {
 	return len(t.list) > 0
 }
 
-// find looks a token up in constant time for each entry.
-func (t *tokenList) find(secret string) (store.Token, bool) {
+// find looks a token up in constant time for each entry, and notes its use.
+func (t *tokenList) find(secret string, now pool.Time) (store.Token, bool) {
 	hash := sha256.Sum256([]byte(secret))
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -48,6 +68,9 @@ func (t *tokenList) find(secret string) (store.Token, bool) {
 		if subtle.ConstantTimeCompare(entry.Hash, hash[:]) == 1 {
 			found, ok = entry, true
 		}
+	}
+	if ok {
+		t.used[found.Name].Store(int64(now))
 	}
 	return found, ok
 }
@@ -85,6 +108,7 @@ type tokenBody struct {
 	Name      string    `json:"name"`
 	Role      string    `json:"role"`
 	CreatedAt timestamp `json:"created_at"`
+	UsedAt    timestamp `json:"last_used_at"`
 	Token     string    `json:"token,omitempty"` // only in the answer that makes it
 }
 
@@ -95,7 +119,7 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := []tokenBody{}
 	for _, t := range list {
-		out = append(out, tokenBody{Name: t.Name, Role: t.Role, CreatedAt: timestamp(t.Created)})
+		out = append(out, tokenBody{Name: t.Name, Role: t.Role, CreatedAt: timestamp(t.Created), UsedAt: stamp(s.tokens.lastUsed(t.Name))})
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"tokens": out})
 }
@@ -108,6 +132,8 @@ func (s *Server) postToken(w http.ResponseWriter, r *http.Request) error {
 	if err := decode(w, r, maxBody, &body); err != nil {
 		return err
 	}
+	s.tokens.change.Lock()
+	defer s.tokens.change.Unlock()
 	known, err := s.store.Tokens(r.Context())
 	if err != nil {
 		return err
@@ -130,11 +156,30 @@ func (s *Server) postToken(w http.ResponseWriter, r *http.Request) error {
 	if err := s.tokens.load(r.Context(), s.store); err != nil {
 		return err
 	}
+	actOf(r).count, actOf(r).what = 1, t.Name+" role="+t.Role
 	return writeJSON(w, http.StatusCreated, tokenBody{Name: t.Name, Role: t.Role, CreatedAt: timestamp(t.Created), Token: text})
 }
 
 func (s *Server) deleteToken(w http.ResponseWriter, r *http.Request) error {
-	known, err := s.store.DeleteToken(r.Context(), r.PathValue("name"))
+	q := r.URL.Query()
+	if err := onlyQuery(q, "force"); err != nil {
+		return err
+	}
+	force, err := boolOf(q, "force")
+	if err != nil {
+		return err
+	}
+	s.tokens.change.Lock()
+	defer s.tokens.change.Unlock()
+	list, err := s.store.Tokens(r.Context())
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("name")
+	if err := mayRevoke(list, name, force, s.exposed); err != nil {
+		return err
+	}
+	known, err := s.store.DeleteToken(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -144,6 +189,32 @@ func (s *Server) deleteToken(w http.ResponseWriter, r *http.Request) error {
 	if err := s.tokens.load(r.Context(), s.store); err != nil {
 		return err
 	}
+	actOf(r).count = 1
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// mayRevoke keeps a revocation from shutting all operators out, and from opening
+// the door to everybody: without any token, whoever reaches the daemon is one.
+func mayRevoke(list []store.Token, name string, force, exposed bool) error {
+	operators, mine := 0, false // mine: it is an operator's
+	for _, t := range list {
+		if role(t.Role) == roleOperator {
+			operators++
+			mine = mine || t.Name == name
+		}
+	}
+	last := len(list) == 1 && list[0].Name == name
+	switch {
+	case !mine && !last, operators > 1:
+		return nil
+	case last && exposed:
+		return problemOf(http.StatusConflict, "conflict", "this is the last token, and the daemon listens to other machines: "+
+			"without any token everybody there would be an operator; make another token first")
+	case len(list) > 1 && !force:
+		return problemOf(http.StatusConflict, "conflict", "this is the last operator's token: without it nobody could act any more; "+
+			"make another one first, or say force=true")
+	default:
+		return nil
+	}
 }

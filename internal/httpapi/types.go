@@ -139,6 +139,7 @@ func leaseOf(l *keeper.Lease) leaseBody {
 		GrantedAt: stamp(l.Granted), ExpiresAt: stamp(l.Expires), TTLMS: l.TTL.Milliseconds(),
 		Timeouts: timeoutsBody{l.Timeouts.Connect.Milliseconds(), l.Timeouts.FirstByte.Milliseconds(), l.Timeouts.Total.Milliseconds()},
 		Relaxed:  l.Relaxed,
+		Rules:    rulesOf(l),
 		Proxy: leaseProxy{
 			ID: l.ProxyID.String(), URL: l.Proxy.URL().String(), Scheme: string(l.Proxy.Scheme), Host: l.Proxy.Host,
 			Port: l.Proxy.Port, Username: l.Proxy.Username, Password: l.Proxy.Password.Reveal(), Region: l.Region, Labels: l.Labels.Map(),
@@ -206,6 +207,8 @@ type reportedBody struct {
 	Class  string     `json:"class,omitempty"`
 	Retry  *retryBody `json:"retry,omitempty"`
 	Detail string     `json:"detail,omitempty"`
+	// UnknownRules are matched names that the target's rules do not have.
+	UnknownRules []string `json:"unknown_rules,omitempty"`
 }
 
 func reportedOf(r *keeper.Reported) reportedBody {
@@ -218,6 +221,7 @@ func reportedOf(r *keeper.Reported) reportedBody {
 	if r.Class != pool.ClassNone {
 		b.Class = r.Class.String()
 	}
+	b.UnknownRules = r.UnknownRules
 	b.Retry = &retryBody{r.Retry.Allowed, r.Retry.After.Milliseconds(), r.Retry.Reason}
 	return b
 }

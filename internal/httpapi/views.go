@@ -91,18 +91,23 @@ func (s *Server) listLeases(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	type liveBody struct {
-		Lease     string      `json:"lease"`
-		Proxy     string      `json:"proxy"`
-		Target    string      `json:"target"`
-		Worker    string      `json:"worker"`
-		Session   string      `json:"session"`
-		Fence     int64       `json:"fence"`
-		GrantedAt timestamp   `json:"granted_at"`
-		ExpiresAt timestamp   `json:"expires_at"`
-		TTLMS     int64       `json:"ttl_ms"`
-		Request   requestBody `json:"request"`
-	}
+	return writeJSON(w, http.StatusOK, map[string]any{"leases": liveOf(list)})
+}
+
+type liveBody struct {
+	Lease     string      `json:"lease"`
+	Proxy     string      `json:"proxy"`
+	Target    string      `json:"target"`
+	Worker    string      `json:"worker"`
+	Session   string      `json:"session"`
+	Fence     int64       `json:"fence"`
+	GrantedAt timestamp   `json:"granted_at"`
+	ExpiresAt timestamp   `json:"expires_at"`
+	TTLMS     int64       `json:"ttl_ms"`
+	Request   requestBody `json:"request"`
+}
+
+func liveOf(list []pool.LeaseView) []liveBody {
 	out := []liveBody{}
 	for _, v := range list {
 		out = append(out, liveBody{
@@ -110,7 +115,7 @@ func (s *Server) listLeases(w http.ResponseWriter, r *http.Request) error {
 			stamp(v.Lease.Deadline), v.Lease.TTL.Milliseconds(), requestOf(v.Lease.More.Request),
 		})
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"leases": out})
+	return out
 }
 
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
@@ -122,13 +127,11 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return problemOf(http.StatusNotFound, "unknown-session", "there is no session of this name")
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{
-		"session": x.Key, "proxy": x.ProxyID.String(), "leases": x.Leases, "last_used_at": stamp(x.LastUsed), "moving": x.Gone(),
-	})
+	return writeJSON(w, http.StatusOK, sessionOf(&x))
 }
 
 func (s *Server) deleteSession(w http.ResponseWriter, r *http.Request) error {
-	ok, err := s.store.EndSession(r.Context(), poolOf(r.URL.Query()), r.PathValue("id"))
+	ok, err := s.k.EndSession(r.Context(), poolOf(r.URL.Query()), r.PathValue("id"))
 	if err != nil {
 		return err
 	}

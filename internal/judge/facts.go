@@ -105,6 +105,9 @@ func overrides() []pool.Class {
 	}
 }
 
+// maxMatched is more than the rules that a target can have, the default ones included.
+const maxMatched = 200
+
 const hourMS = 3_600_000
 
 // Validate checks the facts; its error is a *FieldError.
@@ -118,8 +121,8 @@ func (f *Facts) Validate() error {
 		return &FieldError{"status", "must be 100 to 999"}
 	case !slices.Contains(overrides(), f.Class):
 		return &FieldError{"class", f.Class.String() + " cannot be named by a caller: send phase and error"}
-	case len(f.Matched) > 50:
-		return &FieldError{"matched", "has more than 50 entries"}
+	case len(f.Matched) > maxMatched:
+		return &FieldError{"matched", fmt.Sprintf("has more than %d entries", maxMatched)}
 	case f.Request.Attempt < 0 || f.Request.Attempt > 1_000_000:
 		return &FieldError{"request.attempt", "must be 0 to 1000000"}
 	}

@@ -53,6 +53,7 @@ type Lease struct {
 	TTL      time.Duration
 	Timeouts pool.Timeouts
 	Relaxed  []string
+	Rules    string // etag of the target's body rules; "" = there are none
 }
 
 // Advice tells a worker its fair share.
@@ -75,6 +76,7 @@ type Acquired struct {
 // store.ErrNoPool, store.ErrUnavailable, pool.ErrCallEnded, pool.ErrCallConflict,
 // ErrStopping, and the context's.
 func (k *Keeper) Acquire(ctx context.Context, r AcquireRequest) (Acquired, error) {
+	k.asks.Add(1)
 	if err := r.complete(); err != nil {
 		return Acquired{}, err
 	}
@@ -113,7 +115,8 @@ func (k *Keeper) Acquire(ctx context.Context, r AcquireRequest) (Acquired, error
 func (k *Keeper) acquire(ctx context.Context, p store.AcquireParams, wait time.Duration) (pool.AcquireResult, error) {
 	class := p.Target + "\x00" + p.Select.Class() + p.Session
 	room := k.room(p.Pool)
-	w := &waiter{params: p, class: class, answer: make(chan answer, 1), deadline: time.Now().Add(wait)} //nolint:forbidigo // see wait
+	now := time.Now() //nolint:forbidigo // see wait
+	w := &waiter{params: p, class: class, answer: make(chan answer, 1), since: now, deadline: now.Add(wait)}
 	if ahead, last := room.ahead(class); ahead > 0 {
 		if wait <= 0 {
 			return behind(ahead, last), nil
@@ -184,6 +187,7 @@ func (k *Keeper) lease(poolName string, policy *pool.Policy, g *pool.Grant) Leas
 		Expires: l.Deadline, TTL: l.TTL, Timeouts: policy.Timeouts,
 	}
 	out.ID = token{Pool: poolName, Key: l.Key, Proxy: g.ID, Target: g.Target, Granted: l.Granted, Fence: l.Fence}.encode(k.keys.Lease)
+	out.Rules = k.Rules(poolName, g.Target).ETag()
 	if l.More.Relaxed {
 		out.Relaxed = []string{"gate", "pair_failure"}
 	}

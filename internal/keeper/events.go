@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"encoding/json"
 	"sync"
 
 	"github.com/hostler-proxy/hostler/internal/pool"
@@ -15,6 +16,23 @@ type Event struct {
 	Pool    string
 	Subject string // the group, source, target or worker that it is about
 	Text    string
+}
+
+// MarshalJSON gives the event's form for all who are told of it.
+func (e Event) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		At      string `json:"at"`
+		Event   string `json:"event"`
+		Pool    string `json:"pool"`
+		Subject string `json:"subject"`
+		Text    string `json:"text"`
+	}{e.At.Std().UTC().Format("2006-01-02T15:04:05.000Z07:00"), e.Name, e.Pool, e.Subject, e.Text})
+}
+
+// EventNames lists the names of all events; docs/events.md and api/openapi.yaml
+// describe each.
+func EventNames() []string {
+	return []string{eventBudgetWarning, eventBudgetSpent, eventParserSuspect, eventSourceFailing, eventSourceHeld, eventSourceOK}
 }
 
 // keptEvents is how many events are kept for those that come late.

@@ -10,10 +10,13 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostler-proxy/hostler/internal/config"
+	"github.com/hostler-proxy/hostler/internal/fetch"
 	"github.com/hostler-proxy/hostler/internal/pool"
+	"github.com/hostler-proxy/hostler/internal/rules"
 	"github.com/hostler-proxy/hostler/internal/store"
 )
 
@@ -26,6 +29,8 @@ type Options struct {
 	Log   *slog.Logger
 	// RecoverEvery is the longest time between two recovery passes; 5 s if 0.
 	RecoverEvery time.Duration
+	// Fetcher reads the sources of proxies.
+	Fetcher fetch.Fetcher
 }
 
 // Keeper is the service. It is safe for concurrent use.
@@ -43,16 +48,22 @@ type Keeper struct {
 	base  context.Context //nolint:containedctx // waiters' tries outlive their callers; Close ends them
 	wg    sync.WaitGroup
 	ready bool
+	asks  atomic.Int64 // acquires ever
 
-	turns  turns // of acquires that several pools may answer
-	events events
-	marks  map[string]int // of budgets, by pool and group; the loop's own
+	turns   turns // of acquires that several pools may answer
+	events  events
+	sources sourceBook
+	marks   map[string]int // of budgets, by pool and group; the loop's own
+
+	pages   pages   // what good answers look like, by target
+	parsers parsers // where data stopped being valid
 }
 
 // knownPool is what the keeper remembers of a pool between operations.
 type knownPool struct {
 	policy pool.Policy
 	share  share
+	book   *rules.Book
 }
 
 // New makes a keeper over a store, and the default pool if there is none.
@@ -67,19 +78,22 @@ func New(ctx context.Context, o Options) (*Keeper, error) {
 	base, stop := context.WithCancel(context.WithoutCancel(ctx))
 	k := &Keeper{
 		store: o.Store, log: o.Log, keys: keys, every: o.RecoverEvery, rooms: map[string]*room{}, known: map[string]*knownPool{},
-		marks: map[string]int{}, base: base, stop: stop,
+		marks: map[string]int{}, base: base, stop: stop, pages: newPages(), parsers: newParsers(),
 	}
 	pools, err := o.Store.ListPools(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the pools: %w", err)
 	}
 	for _, p := range pools {
-		k.known[p.Name] = &knownPool{policy: p.Record.Policy}
+		k.known[p.Name] = &knownPool{policy: p.Record.Policy, book: k.bookOf(p.Name, &p.Record)}
 	}
 	if k.known[DefaultPool] == nil {
 		if err := k.EnsurePool(ctx, DefaultPool); err != nil {
 			return nil, fmt.Errorf("make the pool %q: %w", DefaultPool, err)
 		}
+	}
+	if err := k.openSources(ctx, o.Fetcher); err != nil {
+		return nil, fmt.Errorf("read the sources: %w", err)
 	}
 	return k, nil
 }
@@ -106,7 +120,7 @@ func (k *Keeper) putPool(ctx context.Context, name string, r store.PolicyRecord,
 		return info, err
 	}
 	k.mu.Lock()
-	k.known[name] = &knownPool{policy: info.Record.Policy}
+	k.known[name] = &knownPool{policy: info.Record.Policy, book: k.bookOf(name, &r)}
 	k.mu.Unlock()
 	k.wake(name)
 	return info, nil
@@ -141,6 +155,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	k.mu.Lock()
 	k.ready = true
 	k.mu.Unlock()
+	k.startSources()
 	sweep := time.NewTicker(30 * time.Second)
 	defer sweep.Stop()
 	next := time.NewTimer(0)

@@ -17,17 +17,23 @@ import (
 type Applied struct {
 	// Version is the newest version among the policies that were written or looked at.
 	Version int64
-	// Changes are by pool and setting: pools.NAME.setting.
+	// Changes are by pool or source and setting: pools.NAME.setting.
 	Changes []config.Change
 	// Kept are settings that the API had edited: they stand over the file's.
 	Kept []string
 }
 
 // Apply puts a policy file in force, wholly or not at all: every pool's policy
-// is checked before the first is written. With dry it only tells.
+// and every source is checked before the first is written. With dry it only tells.
 func (k *Keeper) Apply(ctx context.Context, file *config.File, dry bool) (Applied, error) {
 	var out Applied
 	plans, err := k.plan(ctx, file)
+	if err != nil {
+		return out, err
+	}
+	k.sources.applying.Lock()
+	defer k.sources.applying.Unlock()
+	sources, err := k.planSources(file)
 	if err != nil {
 		return out, err
 	}
@@ -48,6 +54,15 @@ func (k *Keeper) Apply(ctx context.Context, file *config.File, dry bool) (Applie
 			return out, fmt.Errorf("pool %q: %w", p.name, err)
 		}
 		out.Version = max(out.Version, info.Record.Policy.Version)
+	}
+	for _, p := range sources {
+		out.Changes = append(out.Changes, p.changes...)
+		if dry {
+			continue
+		}
+		if err := k.applySource(ctx, p); err != nil {
+			return out, fmt.Errorf("source %q: %w", p.name, err)
+		}
 	}
 	return out, nil
 }
@@ -75,6 +90,7 @@ func (k *Keeper) plan(ctx context.Context, file *config.File) ([]plannedPool, er
 		case !errors.Is(err, store.ErrNoPool):
 			return nil, err
 		}
+		was := config.All(&before, p.record.File, p.record.Overrides)
 		p.write = err != nil || !maps.Equal(p.record.File, map[string]string(settings))
 		p.record.File = settings
 		policy, err := config.Apply(settings, p.record.Overrides)
@@ -82,7 +98,7 @@ func (k *Keeper) plan(ctx context.Context, file *config.File) ([]plannedPool, er
 			return nil, fmt.Errorf("pool %q: %w", name, err)
 		}
 		p.record.Policy = policy
-		p.changes = config.Diff(&before, &policy)
+		p.changes = config.DiffSettings(was, config.All(&policy, settings, p.record.Overrides))
 		for _, path := range slices.Sorted(maps.Keys(p.record.Overrides)) {
 			if said, ok := settings[path]; ok && said != p.record.Overrides[path] {
 				p.kept = append(p.kept, path)
@@ -118,7 +134,7 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 			continue
 		}
 		if err := config.Check(path, value); err != nil {
-			return out, &InputError{path, err.Error()}
+			return out, &InputError{path, strings.ReplaceAll(err.Error(), "\n", "; ")}
 		}
 		overrides[path] = value
 	}
@@ -129,13 +145,14 @@ func (k *Keeper) Override(ctx context.Context, name string, edits config.Setting
 		}
 		return out, err
 	}
+	was := config.All(&before, record.File, record.Overrides)
 	record.Overrides, record.Policy = overrides, policy
 	info, err := k.putPool(ctx, name, record, expect)
 	if err != nil {
 		return out, err
 	}
 	out.Version = info.Record.Policy.Version
-	for _, c := range config.Diff(&before, &policy) {
+	for _, c := range config.DiffSettings(was, config.All(&policy, record.File, overrides)) {
 		c.Path = "pools." + name + "." + c.Path
 		out.Changes = append(out.Changes, c)
 	}

@@ -18,6 +18,7 @@ func (k *Keeper) recoverAll(ctx context.Context) time.Duration {
 		wait = min(wait, k.recoverPool(ctx, name))
 	}
 	k.watchBudgets(ctx)
+	k.watchParsers(ctx)
 	k.mu.Lock()
 	k.pass = k.store.Now()
 	k.mu.Unlock()

@@ -19,6 +19,9 @@ type Report struct {
 	Lease string
 	Fence int64 // 0 = not checked
 	Facts judge.Facts
+
+	from    token    // what the lease's id says
+	unknown []string // matched rules that the target does not have
 }
 
 // Reported is the answer to one report. Err is set when the entry itself is bad;
@@ -29,6 +32,9 @@ type Reported struct {
 	Class  pool.Class
 	Retry  Retry
 	Err    error
+	// UnknownRules are matched names that the target's rules do not have: the
+	// worker's rules are out of date.
+	UnknownRules []string
 }
 
 // Retry says whether the request may be tried again, on another proxy.
@@ -45,14 +51,15 @@ func (k *Keeper) Reports(ctx context.Context, list []Report) ([]Reported, error)
 	out := make([]Reported, len(list))
 	byPool := map[string][]int{}
 	endings := make([]pool.Ending, len(list))
+	sources := make([]token, len(list))
 	for i, r := range list {
 		out[i].Lease = r.Lease
-		name, ending, err := k.ending(r)
+		name, ending, err := k.ending(&r)
 		if err != nil {
 			out[i].Err = err
 			continue
 		}
-		endings[i] = ending
+		endings[i], sources[i], out[i].UnknownRules = ending, r.from, r.unknown
 		byPool[name] = append(byPool[name], i)
 	}
 	for name, places := range byPool {
@@ -74,13 +81,16 @@ func (k *Keeper) Reports(ctx context.Context, list []Report) ([]Reported, error)
 		for j, i := range places {
 			out[i].Result, out[i].Class = res[j].Result, res[j].Class
 			out[i].Retry = retry(res[j].Class, &batch[j].Outcome)
+			if res[j].Result == pool.ResultApplied {
+				k.sawValid(&sources[i], batch[j].Outcome.Valid)
+			}
 		}
 	}
 	return out, nil
 }
 
 // ending turns a report into what the store settles.
-func (k *Keeper) ending(r Report) (poolName string, e pool.Ending, err error) {
+func (k *Keeper) ending(r *Report) (poolName string, e pool.Ending, err error) {
 	t, err := decode(r.Lease, k.keys.Lease)
 	if err != nil {
 		return "", e, err
@@ -92,6 +102,8 @@ func (k *Keeper) ending(r Report) (poolName string, e pool.Ending, err error) {
 	if err := r.Facts.Validate(); err != nil {
 		return "", e, err
 	}
+	r.from = t
+	k.applyRules(r, judge.Budgets(policy.Timeouts))
 	outcome := judge.Observe(r.Facts, judge.Budgets(policy.Timeouts), k.store.Now())
 	outcome.Request = cleanRequest(outcome.Request, policy.KeepQuery)
 	return t.Pool, pool.Ending{Key: t.Key, Kind: pool.EndReport, Fence: r.Fence, Outcome: outcome}, nil
@@ -209,6 +221,7 @@ func (k *Keeper) Notes(ctx context.Context, tenant, worker string, seq int64, no
 		if err != nil || n.Fence != 0 && n.Fence != t.Fence {
 			continue
 		}
+		k.sawValid(&t, verity(n.Valid))
 		byPool[t.Pool] = append(byPool[t.Pool], pool.Note{
 			Key: t.Key, Proxy: t.Proxy, Target: t.Target, Granted: t.Granted, Fence: t.Fence,
 			Valid: verity(n.Valid), Items: n.Items, Ban: n.Ban,

@@ -1,9 +1,11 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/hostler-proxy/hostler/internal/pool"
@@ -15,8 +17,11 @@ import (
 // what the request says of all.
 type ImportRequest struct {
 	Pool         string
+	Format       proxy.Format // auto if empty
 	Scheme       proxy.Scheme // of lines that name none
-	Exit         string       // "", static, rotating, template
+	MapScheme    map[proxy.Scheme]proxy.Scheme
+	Columns      []string // header of a CSV list that has none
+	Exit         string   // "", static, rotating, template
 	Region       string
 	Group        string
 	Source       string
@@ -33,13 +38,15 @@ type ImportResult struct {
 	Accepted   int
 	Updated    int
 	Duplicates int
-	Rejected   []proxy.Rejection
+	Rejections int               // all of them
+	Rejected   []proxy.Rejection // the first thousand
 	Ignored    []proxy.Rejection
 }
 
-// importBatch is how many proxies go into the store at once: small enough that
-// an acquire beside an import hardly waits.
-const importBatch = 500
+// importBatch is how many proxies go into the store at once. An acquire beside an
+// import waits for one such commit, and for another that goes with its own; larger
+// ones import no faster (docs/performance.md).
+const importBatch = 32
 
 // Import reads a list and puts its proxies into a pool, which is made if there
 // is none. Bad lines never stop the rest.
@@ -52,7 +59,10 @@ func (k *Keeper) Import(ctx context.Context, r ImportRequest) (ImportResult, err
 	if err := k.EnsurePool(ctx, r.Pool); err != nil {
 		return res, err
 	}
-	list := proxy.ReadList(r.Body, proxy.ListOptions{Scheme: r.Scheme, AllowSpecial: r.AllowSpecial})
+	list := proxy.ReadList(r.Body, proxy.ListOptions{
+		Format: r.Format, Scheme: r.Scheme, MapScheme: r.MapScheme, Columns: r.Columns, AllowSpecial: r.AllowSpecial,
+	})
+	pace := pacer{asks: k.asks.Load, now: k.store.Now}
 	batch := make([]pool.Import, 0, importBatch)
 	for more := true; more; {
 		var entry proxy.Entry
@@ -60,6 +70,7 @@ func (k *Keeper) Import(ctx context.Context, r ImportRequest) (ImportResult, err
 			batch = append(batch, k.spec(&r, entry))
 		}
 		if len(batch) == importBatch || !more && len(batch) > 0 {
+			pace.begin()
 			done, err := k.store.Import(ctx, store.ImportParams{Pool: r.Pool, Proxies: batch})
 			if err != nil {
 				return res, err
@@ -68,10 +79,11 @@ func (k *Keeper) Import(ctx context.Context, r ImportRequest) (ImportResult, err
 				return res, err
 			}
 			batch = batch[:0]
+			k.wake(r.Pool) // who waits need not wait for the end of the list
+			pace.rest(ctx)
 		}
 	}
-	res.Rejected, res.Ignored = list.Rejected(), list.Ignored()
-	k.wake(r.Pool)
+	res.Rejections, res.Rejected, res.Ignored = list.RejectedCount(), list.Rejected(), list.Ignored()
 	return res, list.Err()
 }
 
@@ -102,7 +114,12 @@ func (r *ImportRequest) check() error {
 			return err
 		}
 	}
+	if r.Source == pool.ByHand {
+		r.Source = ""
+	}
 	switch {
+	case strings.Contains(r.Source, ","):
+		return &InputError{"source", "holds a comma"}
 	case r.Cap < 0 || r.Cap > 10_000:
 		return &InputError{"cap", "must be 0 to 10000"}
 	case r.TTL < 0 || r.TTL > 10*365*24*time.Hour:
@@ -161,11 +178,9 @@ func (k *Keeper) spec(r *ImportRequest, e proxy.Entry) pool.Import {
 	if e.Cap > 0 {
 		spec.Cap = e.Cap
 	}
-	switch {
-	case r.Exit != "":
-		spec.Exit, _ = pool.ParseExit(r.Exit) // checked before
-	case p.IsTemplate():
-		spec.Exit = pool.ExitTemplate
+	spec.Exit = usualExit(p)
+	if said := cmp.Or(e.Exit, r.Exit); said != "" {
+		spec.Exit, _ = pool.ParseExit(said) // checked before
 	}
 	return pool.Import{ID: p.ID(k.keys.ID), Spec: spec}
 }

@@ -38,6 +38,7 @@ type waiter struct {
 	trying   bool
 	answer   chan answer // one answer, buffered
 	deadline time.Time
+	since    time.Time
 	refusal  *pool.Refusal // the last one
 	notUntil pool.Time     // nothing falls due for it before this
 }

@@ -72,6 +72,7 @@ func (s *State) Acquire(now Time, a AcquireParams, rng *rand.Rand) (AcquireResul
 	if a.Repeat {
 		return AcquireResult{}, nil
 	}
+	s.avoidSent(&a)
 	t := s.target(a.Target)
 	t.LastUsed = s.now
 	s.wakePairs(t)

@@ -10,6 +10,13 @@ import (
 type Import struct {
 	ID   proxy.ID
 	Spec Spec
+	// Listed says that Spec is all that its source says of the proxy: what it
+	// leaves out is emptied. It counts if the source speaks for the proxy; a
+	// further source only vouches for it.
+	Listed bool
+	// Succeeds is the proxy whose record this one takes over because only the
+	// password changed; zero = none. See [State.predecessor].
+	Succeeds proxy.ID
 }
 
 // Imported says what an import did with one proxy.
@@ -21,24 +28,37 @@ const (
 	ImportedUpdated            // known, and something that the list says of it changed
 	ImportedDuplicate          // known, nothing changed
 	ImportedFull               // the pool cannot hold more
+	ImportedRenewed            // known under another password: the record goes on
 )
 
 // Import adds proxies, or updates what the list says of known ones. State,
 // leases and rests of known proxies stay as they are.
-func (s *State) Import(now Time, list []Import) []Imported {
+func (s *State) Import(now Time, list []Import) []Imported { return s.imports(now, list, false) }
+
+// TryImport tells what Import would do, each proxy by itself.
+func (s *State) TryImport(now Time, list []Import) []Imported { return s.imports(now, list, true) }
+
+func (s *State) imports(now Time, list []Import, dry bool) []Imported {
 	s.tick(now)
 	out := make([]Imported, len(list))
 	for i := range list {
-		out[i] = s.add(list[i].ID, list[i].Spec)
+		item := list[i]
+		item.Spec.Labels = s.intern(item.Spec.Labels)
+		if n, ok := s.byID[item.ID]; ok {
+			out[i] = s.update(s.proxies[n], &item, dry)
+		} else if p := s.predecessor(&item); p != nil {
+			out[i] = ImportedRenewed
+			if !dry {
+				s.renew(p, &item)
+			}
+		} else if !dry {
+			out[i] = s.add(item.ID, item.Spec)
+		}
 	}
 	return out
 }
 
 func (s *State) add(id proxy.ID, spec Spec) Imported {
-	spec.Labels = s.intern(spec.Labels)
-	if n, ok := s.byID[id]; ok {
-		return s.update(s.proxies[n], spec)
-	}
 	n, ok := s.newNumber()
 	if !ok {
 		return ImportedFull
@@ -78,24 +98,46 @@ func (s *State) newNumber() (uint32, bool) {
 	return uint32(len(s.proxies) - 1), true
 }
 
-// update takes what a list says of a known proxy; what it does not say stays.
-func (s *State) update(p *Proxy, say Spec) Imported {
-	spec := *p.Spec
-	setIf(&spec.Region, say.Region)
-	setIf(&spec.Group, say.Group)
-	setIf(&spec.Source, say.Source)
-	setIf(&spec.Labels, say.Labels)
-	setIf(&spec.Exit, say.Exit)
-	setIf(&spec.Cap, say.Cap)
-	setIf(&spec.ExpiresAt, say.ExpiresAt)
+// update takes what a list says of a known proxy. One that was on its way out
+// comes back as its list has it now.
+func (s *State) update(p *Proxy, item *Import, dry bool) Imported {
+	known := *p.Spec
+	if p.Admin.Remove {
+		known.Source = item.Spec.Source
+	}
+	spec := item.over(known)
 	if spec == *p.Spec && !p.Admin.Remove {
 		return ImportedDuplicate
+	}
+	if dry {
+		return ImportedUpdated
 	}
 	if p.Admin.Remove {
 		p.Admin = Admin{}
 	}
 	s.respec(p, spec)
 	return ImportedUpdated
+}
+
+// over is what is said of a known proxy from now on: what a list does not say
+// stays, unless its source speaks for the proxy.
+func (i *Import) over(spec Spec) Spec {
+	say := &i.Spec
+	spec.Source = addSource(spec.Source, say.Source)
+	if i.Listed {
+		if sourceNames(spec.Source)[0] != say.Source {
+			return spec
+		}
+		spec.Region, spec.Group, spec.Labels, spec.Exit, spec.Cap, spec.ExpiresAt = say.Region, say.Group, say.Labels, say.Exit, say.Cap, say.ExpiresAt
+		return spec
+	}
+	setIf(&spec.Region, say.Region)
+	setIf(&spec.Group, say.Group)
+	setIf(&spec.Labels, say.Labels)
+	setIf(&spec.Exit, say.Exit)
+	setIf(&spec.Cap, say.Cap)
+	setIf(&spec.ExpiresAt, say.ExpiresAt)
+	return spec
 }
 
 func setIf[T comparable](to *T, v T) {
@@ -272,13 +314,7 @@ func (s *State) Remove(now Time, f Filter) int {
 	var list []*Proxy
 	s.eachMatch(&f, func(p *Proxy) { list = append(list, p) })
 	for _, p := range list {
-		if p.Mech.InUse == 0 {
-			s.remove(p)
-			continue
-		}
-		p.Admin = Admin{State: StatusDraining, Remove: true, Reason: "removed"}
-		s.place(p.n)
-		s.changed.proxy(p, dirtySpec)
+		s.discard(p, "removed")
 	}
 	return len(list)
 }
@@ -317,6 +353,6 @@ func (s *State) matches(f *Filter, p *Proxy) bool {
 	return (f.Status == nil || *f.Status == h.status) &&
 		(f.Region == "" || f.Region == p.Spec.Region) &&
 		(f.Group == "" || f.Group == p.Spec.Group) &&
-		(f.Source == "" || f.Source == p.Spec.Source) &&
+		(f.Source == "" || p.Spec.HasSource(f.Source)) &&
 		(f.Label[0] == "" || p.Spec.Labels.Has(f.Label[0], f.Label[1]))
 }

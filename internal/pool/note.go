@@ -46,6 +46,10 @@ func (s *State) Note(now Time, tenant, worker string, seq int64, notes []Note, r
 
 func (s *State) note(n *Note, w *Worker, rng *rand.Rand) bool {
 	p := s.ProxyByID(n.Proxy)
+	tomb := s.leases.get(n.Key)
+	if p == nil && tomb != nil {
+		p = s.proxies[tomb.Proxy] // its password changed, and its id with it
+	}
 	number, known := s.byTarget[n.Target]
 	if p == nil || !known || s.now > n.Granted.Add(s.policy.MaxLifetime)+noteAge {
 		return false
@@ -53,7 +57,7 @@ func (s *State) note(n *Note, w *Worker, rng *rand.Rand) bool {
 	t := s.targets[number]
 	band := BandProbation
 	at := n.Granted // the report's bucket, as near as it is still known
-	if tomb := s.leases.get(n.Key); tomb != nil && !tomb.Live() {
+	if tomb != nil && !tomb.Live() {
 		at, band = tomb.Ended, tomb.Band
 	}
 	add, sub := n.counts()

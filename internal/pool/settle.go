@@ -58,6 +58,9 @@ func (s *State) settle(e *Ending, rng *rand.Rand) Settled {
 	if e.Kind == EndReport && s.workers[lease.Worker].Quarantined != 0 && quarantines(e.Outcome.Class) {
 		e.Outcome.Class = ClassWorkerFault
 	}
+	if e.Kind == EndReport {
+		s.hearOpinion(lease, &e.Outcome, rng)
+	}
 	s.end(lease, e.Kind, &e.Outcome, rng)
 	return Settled{ResultApplied, e.Outcome.Class}
 }

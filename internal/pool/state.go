@@ -56,7 +56,8 @@ type State struct {
 	spareTargets, spareWorkers []uint32 // free numbers
 	totals                     Totals
 	activity                   activity
-	offline                    Circuit // open while nobody reaches anything
+	opinions                   *Opinions // on pages that a weak rule found; not durable: what is forgotten stays provisional
+	offline                    Circuit   // open while nobody reaches anything
 	lastOK                     lastOK
 	troubles                   []Trouble // newest last
 	promoted                   tally     // of proxies without a group
@@ -103,6 +104,7 @@ func New(name string, policy Policy, judge Judge) *State {
 		sessionsOf: map[uint32]*list.List{},
 		leases:     table{pages: map[int64]*page{}},
 		calls:      map[callKey]*call{},
+		opinions:   NewOpinions(MaxOpinions),
 	}
 	s.SetPolicy(0, policy)
 	return s

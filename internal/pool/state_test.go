@@ -127,6 +127,7 @@ func (m *machine) Acquire(t *rapid.T) {
 		a.LeastBad = true
 	}
 	before, target := m.snapshot(), m.target(a.Target)
+	sess, _ := m.st.Session(a.Session)
 	res, err := m.st.Acquire(m.time(), a, m.rng)
 	m.lapse()
 	if err != nil {
@@ -145,6 +146,7 @@ func (m *machine) Acquire(t *rapid.T) {
 			m.checkPace(t, target, i)
 		}
 		m.granted(t, &g, &a, before)
+		m.checkSent(t, &sess, &g)
 	}
 }
 
@@ -541,6 +543,48 @@ func (m *machine) Remove(t *rapid.T) {
 	}
 }
 
+// Renew changes a proxy's password, as a refresh of its source does: the account
+// goes on under the new id.
+func (m *machine) Renew(t *rapid.T) {
+	at := rapid.IntRange(0, len(m.ids)-1).Draw(t, "at")
+	old := m.ids[at]
+	p := m.st.ProxyByID(old)
+	if p == nil || p.Admin.Remove {
+		t.Skip("it is gone, or going")
+	}
+	m.n++
+	spec := *p.Spec
+	spec.Source, spec.Password = "s", proxy.Secret(fmt.Sprintf("p%d", m.n))
+	id := spec.Proxy.ID(nil)
+	claim := *p.Spec // the source must be the only one
+	claim.Source = "s"
+	m.st.Import(m.time(), []pool.Import{{ID: old, Listed: true, Spec: claim}})
+	m.st.Leave(m.time(), pool.ByHand, []proxy.ID{old}, false)
+	res := m.st.Import(m.time(), []pool.Import{{ID: id, Listed: true, Spec: spec, Succeeds: old}})
+	if res[0] != pool.ImportedRenewed || m.st.ProxyByID(old) != nil {
+		t.Fatalf("a changed password is %d", res[0])
+	}
+	m.ids[at], m.exits[id], m.fences[id] = id, m.exits[old], m.fences[old]
+	m.oracle[id] = m.oracle[old]
+	delete(m.oracle, old)
+	for pair, last := range m.starts {
+		if pair.id == old {
+			m.starts[pairKey{id, pair.target}] = last
+			delete(m.starts, pair)
+		}
+	}
+	for _, acc := range m.live {
+		if acc.id == old {
+			acc.id = id
+		}
+	}
+	for _, acc := range m.ended {
+		if acc.id == old {
+			acc.id = id
+		}
+	}
+}
+
 // Check holds the state against the account after every step.
 func (m *machine) Check(t *rapid.T) {
 	inUse := map[proxy.ID]int{}
@@ -659,9 +703,9 @@ func TestStateMachine(t *testing.T) {
 		m := newMachine(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.Check, "acquire": m.Acquire, "acquire2": m.Acquire, "acquire3": m.Acquire, "report": m.Report, "report2": m.Report,
-			"release": m.Release, "revoke": m.Revoke, "report ended": m.ReportEnded, "heartbeat": m.Heartbeat,
+			"release": m.Release, "revoke": m.Revoke, "revoke many": m.RevokeMany, "move session": m.MoveSession, "release group": m.ReleaseGroup, "report ended": m.ReportEnded, "heartbeat": m.Heartbeat,
 			"heartbeat ended": m.HeartbeatEnded, "note": m.Note, "wait": m.Wait, "wait2": m.Wait, "wait long": m.WaitLong,
-			"clock back": m.ClockBack, "reclaim": m.Reclaim, "sweep": m.Sweep, "patch": m.Patch, "remove": m.Remove, "add": m.Add, "crash": m.Crash,
+			"clock back": m.ClockBack, "reclaim": m.Reclaim, "sweep": m.Sweep, "patch": m.Patch, "remove": m.Remove, "add": m.Add, "crash": m.Crash, "renew": m.Renew,
 		})
 		m.quiet(t)
 	})

@@ -185,6 +185,8 @@ type Session struct {
 	Child    string // the session id put into a template
 	LastUsed Time
 	Leases   int
+	// Sent says that an operator sent it on: its next lease gets another proxy.
+	Sent bool
 
 	gone  bool // the proxy or child is not to be used again
 	line  *list.List

@@ -109,7 +109,7 @@ func (s *State) Leases(now Time, limit int) []LeaseView {
 	s.tick(now)
 	views := make([]LeaseView, 0, s.leases.live)
 	s.leases.eachLive(func(l *Lease) {
-		views = append(views, LeaseView{*l, s.proxies[l.Proxy].ID.String(), s.targets[l.Target].Name, s.workers[l.Worker].Name})
+		views = append(views, s.leaseView(l))
 	})
 	slices.SortFunc(views, func(a, b LeaseView) int {
 		return cmp.Or(cmp.Compare(b.Lease.Granted, a.Lease.Granted), cmp.Compare(a.Lease.Fence, b.Lease.Fence))

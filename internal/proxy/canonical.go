@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -20,13 +21,17 @@ func ParseScheme(s string) (Scheme, error) {
 	}
 }
 
-// quoted gives a short text without control bytes, for reasons that people read.
+// quoted gives a short word of letters and digits for reasons that people read.
+// Any other text can hold more than the name of a scheme and is not shown.
 func quoted(s string) string {
-	const most = 20
-	if len(s) > most {
-		s = s[:most] + "..."
+	const most = 12
+	word := len(s) <= most && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+	})
+	if s == "" || !word {
+		return "of this name"
 	}
-	return fmt.Sprintf("%q", s)
+	return strconv.Quote(s)
 }
 
 // Canonical gives the same proxy in the one form that is stored: lower case,
@@ -71,17 +76,22 @@ func (p Proxy) Validate() error {
 		return err
 	}
 	if p.Port == 0 {
-		return errors.New("port 0 is out of range 1-65535")
+		return errPortRange
 	}
-	for _, text := range []string{p.Username, p.Password.Reveal()} {
-		if strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
-			return errors.New("the credentials hold control characters")
-		}
-		if len(text) > 1000 {
-			return errors.New("the credentials are longer than 1000 bytes")
-		}
+	if err := p.checkCredentials(); err != nil {
+		return err
 	}
 	return checkHost(p.Host)
+}
+
+func (p Proxy) checkCredentials() error {
+	if len(p.Username) > 1000 || len(p.Password) > 1000 {
+		return errors.New("the credentials are longer than 1000 bytes")
+	}
+	if strings.ContainsFunc(p.Username, control) || strings.ContainsFunc(string(p.Password), control) {
+		return errors.New("the credentials hold control characters or are not UTF-8")
+	}
+	return nil
 }
 
 // checkHost says whether a text is an address or can be a name.
@@ -96,7 +106,7 @@ func checkHost(host string) error {
 	}
 	if numeric(host) {
 		if _, err := netip.ParseAddr(host); err != nil {
-			return errors.New("the host looks like an IPv4 address and is none")
+			return errOldAddress
 		}
 		return nil
 	}
@@ -125,7 +135,19 @@ func checkName(name string) error {
 			}
 		}
 	}
+	// What ends in a number is an address in one of the old spellings, such as
+	// 0x7f.1: some resolvers take it for one.
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if strings.Trim(last, "0123456789") == "" || hexNumber(last) {
+		return errOldAddress
+	}
 	return nil
+}
+
+var errOldAddress = errors.New("the host looks like an IPv4 address and is none")
+
+func hexNumber(s string) bool {
+	return len(s) > 1 && s[0] == '0' && s[1]|0x20 == 'x' && strings.Trim(strings.ToLower(s[2:]), "0123456789abcdef") == ""
 }
 
 // special lists the special-purpose ranges of the IANA registries (RFC 6890 and
@@ -142,6 +164,7 @@ var special = []struct {
 	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
 	{netip.MustParsePrefix("192.0.0.0/24"), "protocol assignments"},
 	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
+	{netip.MustParsePrefix("192.88.99.0/24"), "6to4 relay"},
 	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
 	{netip.MustParsePrefix("198.18.0.0/15"), "benchmarking"},
 	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
@@ -149,19 +172,30 @@ var special = []struct {
 	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
 	{netip.MustParsePrefix("240.0.0.0/4"), "reserved or broadcast"},
 	{netip.MustParsePrefix("::/127"), "loopback or unspecified"},
+	{netip.MustParsePrefix("::/96"), "IPv4 in IPv6"},
+	{netip.MustParsePrefix("64:ff9b::/96"), "translation"},
 	{netip.MustParsePrefix("64:ff9b:1::/48"), "translation"},
 	{netip.MustParsePrefix("100::/64"), "discard"},
+	{netip.MustParsePrefix("2001::/23"), "protocol assignments"},
 	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
+	{netip.MustParsePrefix("2002::/16"), "6to4"},
+	{netip.MustParsePrefix("3fff::/20"), "documentation"},
+	{netip.MustParsePrefix("5f00::/16"), "segment routing"},
 	{netip.MustParsePrefix("fc00::/7"), "private"},
 	{netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("fec0::/10"), "site-local"},
 	{netip.MustParsePrefix("ff00::/8"), "multicast"},
 }
 
 // Special names the special-purpose range that the host's address stands in;
-// "" when it stands in none, or the host is a name.
+// "" when it stands in none, or the host is a name other than localhost.
 func (p Proxy) Special() string {
-	addr, err := netip.ParseAddr(strings.Trim(p.Host, "[]"))
+	host := strings.Trim(p.Host, "[]")
+	addr, err := netip.ParseAddr(host)
 	if err != nil {
+		if name := strings.ToLower(strings.TrimSuffix(host, ".")); name == "localhost" || strings.HasSuffix(name, ".localhost") {
+			return "loopback"
+		}
 		return ""
 	}
 	addr = addr.Unmap()

@@ -95,11 +95,15 @@ func ParseID(s string) (ID, error) {
 // ID gives the identity under a key of the store.
 func (p Proxy) ID(key []byte) ID {
 	mac := hmac.New(sha256.New, key)
+	var room [256]byte
+	text := room[:0]
 	for _, part := range []string{string(p.Scheme), p.Host, strconv.Itoa(int(p.Port)), p.Username, p.Password.Reveal()} {
-		_, _ = fmt.Fprintf(mac, "%d:%s", len(part), part) // a hash takes everything
+		text = strconv.AppendInt(text, int64(len(part)), 10)
+		text = append(append(text, ':'), part...)
 	}
+	_, _ = mac.Write(text) // a hash takes everything
 	var id ID
-	copy(id[:], mac.Sum(nil))
+	copy(id[:], mac.Sum(room[:0]))
 	return id
 }
 

@@ -44,6 +44,9 @@ type Store interface {
 	Pools
 	Views
 	Records
+	Hand
+	Audits
+	Specs
 
 	// Close flushes and releases the store. It is safe to call twice.
 	Close() error
@@ -128,20 +131,36 @@ type SweepParams struct {
 
 // Supply is how proxies come and go.
 type Supply interface {
-	// Import adds or updates proxies, one result per proxy, in order. The pool
-	// is made if there is none.
+	// Import adds or updates proxies, one result per proxy, in order. With DryRun
+	// it only tells.
 	Import(ctx context.Context, p ImportParams) ([]pool.Imported, error)
 	// Patch applies an operator's change to all that the filter takes.
 	Patch(ctx context.Context, p PatchParams) (count int, err error)
 	// Remove drains all that the filter takes; each goes with its last lease.
 	Remove(ctx context.Context, p RemoveParams) (count int, err error)
+	// Leave takes a source's name off proxies: those that nobody else vouches for
+	// go with their last lease. With DryRun it only counts.
+	Leave(ctx context.Context, p LeaveParams) (LeaveResult, error)
 }
+
+// LeaveParams are proxies that a source no longer lists.
+type LeaveParams struct {
+	Pool   string
+	Now    pool.Time
+	Source string
+	IDs    []proxy.ID
+	DryRun bool
+}
+
+// LeaveResult says how many leave the pool, and how many stay for others.
+type LeaveResult struct{ Gone, Kept int }
 
 // ImportParams is a piece of a list.
 type ImportParams struct {
 	Pool    string
 	Now     pool.Time
 	Proxies []pool.Import
+	DryRun  bool
 }
 
 // PatchParams is an operator's change.
@@ -206,6 +225,8 @@ type Views interface {
 	Groups(ctx context.Context, poolName string) (GroupsResult, error)
 	Session(ctx context.Context, poolName, key string) (pool.Session, bool, error)
 	EndSession(ctx context.Context, poolName, key string) (bool, error)
+	// OfSource lists the proxies that a source vouches for.
+	OfSource(ctx context.Context, poolName, source string) ([]pool.Listed, error)
 }
 
 // Moment is when a view was taken: the time, and the local day and month.
@@ -268,6 +289,7 @@ type Records interface {
 	Tokens(ctx context.Context) ([]Token, error)
 	PutToken(ctx context.Context, t Token) error
 	DeleteToken(ctx context.Context, name string) (bool, error)
+	SourceRecords
 	// Now is the store's clock.
 	Now() pool.Time
 }

@@ -79,7 +79,11 @@ func (s *Store) Sweep(ctx context.Context, p store.SweepParams) (mended int, err
 // Import implements store.Supply.
 func (s *Store) Import(ctx context.Context, p store.ImportParams) (res []pool.Imported, err error) {
 	err = s.inPool(ctx, p.Pool, func(st *pool.State) error {
-		res = st.Import(s.now(p.Now), p.Proxies)
+		if p.DryRun {
+			res = st.TryImport(s.now(p.Now), p.Proxies)
+		} else {
+			res = st.Import(s.now(p.Now), p.Proxies)
+		}
 		return nil
 	})
 	return res, err

@@ -357,6 +357,7 @@ func (l *loader) session(r *sqlite.Stmt) error {
 	}
 	return st.LoadSession(pool.Session{
 		Key: r.GetText("key"), Proxy: uint32(r.GetInt64("proxy")), ProxyID: id, Child: r.GetText("child"), LastUsed: at(r, "last_used"),
+		Sent: r.GetInt64("gone") == 2,
 	}, r.GetInt64("gone") != 0)
 }
 

@@ -114,6 +114,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.db = db
+	s.dropOldSnapshots()
 	if err := s.prepareFile(); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ CREATE TABLE worker (
 
 CREATE TABLE session (
   pool INTEGER, key TEXT, proxy INTEGER NOT NULL, proxy_id TEXT NOT NULL, child TEXT NOT NULL,
-  last_used INTEGER NOT NULL, gone INTEGER NOT NULL,
+  last_used INTEGER NOT NULL, gone INTEGER NOT NULL, -- 1: its proxy or child is not to be used again, 2: by an operator's order
   PRIMARY KEY (pool, key)
 ) WITHOUT ROWID;
 
@@ -101,3 +101,19 @@ CREATE TABLE failure (
 CREATE TABLE token (
   name TEXT PRIMARY KEY, role TEXT NOT NULL, hash BLOB NOT NULL, created INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+CREATE TABLE audit ( -- what operators did; 90 days or 100,000
+  n INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,
+  who TEXT NOT NULL,    -- the token's name, empty without tokens
+  peer TEXT NOT NULL,   -- the caller's address
+  act TEXT NOT NULL, pool TEXT NOT NULL, what TEXT NOT NULL,
+  count INTEGER NOT NULL, -- how many records it touched
+  result TEXT NOT NULL
+);
+
+CREATE TABLE source ( -- where proxies come from by themselves
+  name TEXT PRIMARY KEY, version INTEGER NOT NULL,
+  settings TEXT NOT NULL,  -- as the configuration file writes them, JSON; credentials stay in the environment
+  state TEXT NOT NULL,     -- how it fares, JSON
+  held BLOB                -- a list that waits for a word
+);

@@ -268,7 +268,7 @@ func (s *sink) PutWorker(w *pool.Worker) error {
 
 func (s *sink) PutSession(x *pool.Session) error {
 	return s.row(s.putSession).text(x.Key).int(int64(x.Proxy)).text(x.ProxyID.String(), x.Child).
-		int(int64(x.LastUsed), bit(x.Gone())).run()
+		int(int64(x.LastUsed), bit(x.Gone())+bit(x.Sent)).run()
 }
 
 // gapMillis writes a time that below 0 is not known.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"sync"
 	"testing"
@@ -25,7 +26,8 @@ type Opened struct {
 // Run runs the suite. open gives an empty store for each test.
 func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, *fixture){
+	tests := maps.Clone(handTests)
+	maps.Copy(tests, map[string]func(*testing.T, *fixture){
 		"AcquireReportOnce":         acquireReportOnce,
 		"AcquireIsIdempotent":       acquireIsIdempotent,
 		"UnknownPool":               unknownPool,
@@ -47,10 +49,17 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"NotesCountOnce":            notesCountOnce,
 		"FailuresAreKept":           failuresAreKept,
 		"PolicyVersions":            policyVersions,
+		"SourceTakesOnlyItsOwn":     sourceTakesOnlyItsOwn,
+		"SourceSpeaksForItsOwn":     sourceSpeaksForItsOwn,
+		"PasswordChangesInPlace":    passwordChangesInPlace,
+		"ListedAgainComesBack":      listedAgainComesBack,
+		"SourcesAreKept":            sourcesAreKept,
 		"SurvivesReopening":         survivesReopening,
 		"BudgetsSurvive":            budgetsSurvive,
 		"ExclusiveUnderConcurrency": exclusiveUnderConcurrency,
-	} {
+		"SpecsByPage":               specsByPage,
+	})
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			opened := open(t)
 			f := &fixture{
