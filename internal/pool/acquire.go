@@ -155,6 +155,7 @@ func (s *State) choose(q *query, a *AcquireParams, rng *rand.Rand) (n uint32, re
 	}
 	if a.LeastBad {
 		q.relax = true
+		q.looksAgain() // the same proxies are looked at a second time, and count once
 		n, ok = s.pick(q, rng)
 		q.relax = false
 	}

@@ -181,6 +181,11 @@ func (p *Pair) onlyFailure(now Time) bool {
 	return true
 }
 
+// looksAgain forgets what the looks of the pick before had counted.
+func (q *query) looksAgain() {
+	q.seen, q.seenIn, q.looks, q.cut = [NumReasons]int{}, nil, lookLimit, false
+}
+
 // look checks labels and exclusions, within the limit.
 func (s *State) look(q *query, class uint16, n uint32, folded bool) bool {
 	if q.looks == 0 {
