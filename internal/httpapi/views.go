@@ -39,6 +39,9 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request) error {
 			Money:  moneyOf(&g.Spend, res.Calendar, &g.Windows, res.Now, flatDay(&g.Policy, res.Calendar)),
 			Budget: budgetOf(g, res.Now, res.Calendar), Windows: windowsOf(&g.Windows, res.Now, res.Day), Classes: classesOf(&g.Classes),
 		}
+		if g.Circuit.Open() {
+			b.HoldUntil = stamp(g.Circuit.At)
+		}
 		if g.HoldUntil > res.Now {
 			b.HoldUntil = stamp(g.HoldUntil)
 		}

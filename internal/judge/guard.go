@@ -20,7 +20,7 @@ const (
 func guard(c *pool.Case) pool.Guard {
 	g := &burst{Burst: &c.Burst, now: c.Now, activity: c.Activity}
 	newest := pool.Trouble{At: c.Now, Proxy: c.Lease.Proxy, Group: c.GroupKey, Worker: c.Lease.Worker, Class: c.Outcome.Class}
-	g.Burst.Troubles = append(g.Burst.Troubles[:len(g.Burst.Troubles):len(g.Burst.Troubles)], newest)
+	g.Troubles = append(g.Troubles[:len(g.Troubles):len(g.Troubles)], newest)
 	switch {
 	case newest.Class == pool.ClassProxyAuth:
 		denied := func(f *pool.Trouble) bool { return f.Group == newest.Group && f.Class == pool.ClassProxyAuth }

@@ -32,7 +32,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 // EventNames lists the names of all events; docs/events.md and api/openapi.yaml
 // describe each.
 func EventNames() []string {
-	return []string{eventBudgetWarning, eventBudgetSpent, eventParserSuspect, eventSourceFailing, eventSourceHeld, eventSourceOK}
+	return []string{eventBudgetWarning, eventBudgetSpent, eventParserSuspect, eventSourceFailing, eventSourceHeld, eventSourceOK, eventTargetVerdict, eventGroupOutage, eventOffline, eventRecovery}
 }
 
 // keptEvents is how many events are kept for those that come late.

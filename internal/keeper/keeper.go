@@ -53,7 +53,8 @@ type Keeper struct {
 	turns   turns // of acquires that several pools may answer
 	events  events
 	sources sourceBook
-	marks   map[string]int // of budgets, by pool and group; the loop's own
+	seen    map[string]*seen // by pool; the loop's own
+	marks   map[string]int   // of budgets, by pool and group; the loop's own
 
 	pages   pages   // what good answers look like, by target
 	parsers parsers // where data stopped being valid
@@ -78,7 +79,7 @@ func New(ctx context.Context, o Options) (*Keeper, error) {
 	base, stop := context.WithCancel(context.WithoutCancel(ctx))
 	k := &Keeper{
 		store: o.Store, log: o.Log, keys: keys, every: o.RecoverEvery, rooms: map[string]*room{}, known: map[string]*knownPool{},
-		marks: map[string]int{}, base: base, stop: stop, pages: newPages(), parsers: newParsers(),
+		marks: map[string]int{}, seen: map[string]*seen{}, base: base, stop: stop, pages: newPages(), parsers: newParsers(),
 	}
 	pools, err := o.Store.ListPools(ctx)
 	if err != nil {
@@ -158,6 +159,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 	k.startSources()
 	sweep := time.NewTicker(30 * time.Second)
 	defer sweep.Stop()
+	watch := time.NewTicker(2 * time.Second)
+	defer watch.Stop()
 	next := time.NewTimer(0)
 	defer next.Stop()
 	for {
@@ -167,6 +170,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 			return nil
 		case <-next.C:
 			next.Reset(k.recoverAll(ctx))
+		case <-watch.C:
+			k.watchVerdicts(ctx)
 		case <-sweep.C:
 			k.sweepAll(ctx)
 		}

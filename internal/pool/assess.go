@@ -15,10 +15,10 @@ func (s *State) testify(c *Case, pair *Pair, w *Worker) {
 		c.Ballot = t.Votes.Epoch != epoch || t.Votes.ByLease < maxLeaseVotes
 		c.NewVoter = true
 	}
-	switch e := c.Outcome.Class.Effect(); {
-	case e.Global == Minus:
+	switch e := c.Outcome.Class.Effect(); e.Global {
+	case Minus:
 		c.Burst = s.burst(c.Lease, c.Group, w)
-	case e.Global == Maybe:
+	case Maybe:
 		c.MayPromote = s.tallyOf(c.Group).mayPromote(s.now, s.groupSize(c.Group))
 	}
 	if c.Outcome.Class.Effect().Pair == Minus {

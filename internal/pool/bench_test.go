@@ -33,6 +33,7 @@ func newLoad(tb testing.TB, proxies int, regions int) *load {
 	tb.Helper()
 	policy := pool.DefaultPolicy()
 	policy.ReuseInterval = 5 * time.Second
+	policy.Pacing.Start = policy.Pacing.Max // the pace is not what is measured
 	l := &load{
 		st: pool.New("bench", policy, judge.Rule), now: pool.At(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)),
 		rng: rand.New(rand.NewPCG(1, 2)), step: 10_000 / float64(proxies),

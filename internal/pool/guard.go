@@ -107,9 +107,9 @@ type rate struct {
 func (r *rate) add(now Time) { r.roll(now); r.n++ }
 
 func (r *rate) roll(now Time) {
-	switch epoch := epochOf(now); {
-	case epoch == r.epoch:
-	case epoch == r.epoch+1:
+	switch epoch := epochOf(now); epoch {
+	case r.epoch:
+	case r.epoch + 1:
 		r.epoch, r.old, r.n = epoch, r.n, 0
 	default:
 		r.epoch, r.old, r.n = epoch, 0, 0

@@ -73,13 +73,14 @@ func (s *State) List(now Time, f Filter, sort string, offset, limit int) (views 
 type Numbers struct {
 	Proxies, Ready, Leased, Full int
 	Status                       [NumStatuses]int
-	Live                         int // leases
+	Live                         int  // leases
+	Offline                      bool // nobody reaches anything
 }
 
 // Counts tells the pool's numbers.
 func (s *State) Counts(now Time) Numbers {
 	s.tick(now)
-	c := Numbers{Proxies: len(s.byID), Live: s.leases.live}
+	c := Numbers{Proxies: len(s.byID), Live: s.leases.live, Offline: s.offline.Open()}
 	for _, class := range s.classes {
 		for st, k := range class.count {
 			c.Status[st] += k

@@ -214,7 +214,7 @@ func TestKill(t *testing.T) {
 	}
 	d := newDaemon(t)
 	d.start()
-	if _, err := d.api.PutPool(t.Context(), "default", map[string]any{"max_lifetime_ms": 3_600_000}); err != nil {
+	if _, err := d.api.PutPool(t.Context(), "default", map[string]any{"max_lifetime_ms": 3_600_000, "pacing": map[string]any{"start": 100_000}}); err != nil {
 		t.Fatal(err)
 	}
 	books := make([]*book, 16)
