@@ -16,7 +16,7 @@ import (
 // name may hold dots.
 type NamedField struct {
 	Section, Setting string
-	// Kind is duration, money or choice.
+	// Kind is duration, money, number or choice.
 	Kind string
 	// Doc is its meaning, unit and range.
 	Doc string
@@ -41,6 +41,24 @@ func NamedFields() []NamedField {
 			get: func(p *pool.Policy, name string) (string, bool) {
 				if d := p.Targets[name].ReuseInterval; d != nil {
 					return d.String(), true
+				}
+				return "", false
+			},
+		},
+		{
+			Section: "targets", Setting: "max_concurrency", Kind: "number",
+			Doc: "Most requests at once on this target, whatever its pace has earned. 1 to 1000000.",
+			set: func(p *pool.Policy, name, value string) error {
+				n, err := strconv.Atoi(value)
+				if err != nil || n < 1 || n > 1_000_000 {
+					return fmt.Errorf("%q is not a whole number within 1 and 1000000", value)
+				}
+				edit(&p.Targets, name, func(t *pool.TargetPolicy) { t.MaxConcurrency = &n })
+				return nil
+			},
+			get: func(p *pool.Policy, name string) (string, bool) {
+				if n := p.Targets[name].MaxConcurrency; n != nil {
+					return strconv.Itoa(*n), true
 				}
 				return "", false
 			},

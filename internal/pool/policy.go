@@ -57,6 +57,8 @@ type Timeouts struct {
 // TargetPolicy is what differs for one target; nil fields take the pool's value.
 type TargetPolicy struct {
 	ReuseInterval *time.Duration `json:"reuse_interval,omitempty"`
+	// MaxConcurrency is the most requests at once, whatever the pace has earned.
+	MaxConcurrency *int `json:"max_concurrency,omitempty"`
 }
 
 // Cooldown says how long faults rest a proxy or a pair.

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"PolicyVersions":            policyVersions,
 		"SurvivesReopening":         survivesReopening,
 		"BudgetsSurvive":            budgetsSurvive,
+		"CapacityCounts":            capacityCounts,
 		"ExclusiveUnderConcurrency": exclusiveUnderConcurrency,
 	} {
 		t.Run(name, func(t *testing.T) {
