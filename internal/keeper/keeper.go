@@ -46,13 +46,16 @@ type Keeper struct {
 
 	turns  turns // of acquires that several pools may answer
 	events events
+	holds  holds
 	marks  map[string]int // of budgets, by pool and group; the loop's own
 }
 
 // knownPool is what the keeper remembers of a pool between operations.
 type knownPool struct {
-	policy pool.Policy
-	share  share
+	policy  pool.Policy
+	share   *share
+	carried map[string]carried // by target
+	exits   *exitCache
 }
 
 // New makes a keeper over a store, and the default pool if there is none.
