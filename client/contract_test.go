@@ -155,6 +155,10 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		"putTarget": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.PutTarget(ctx, "p", "shop.example", client.TargetPolicy{ReuseIntervalMS: new(int64(12000))})
 		},
+		"listWaiters": func(ctx context.Context, c *client.Client) (any, error) { return c.Waiters(ctx, "p", 20) },
+		"getCapacity": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Capacity(ctx, "p", "shop.example", client.WhatIf{Proxies: new(200), Reuse: new(30 * time.Second), Latency: new(2 * time.Second)})
+		},
 		"getSession": func(ctx context.Context, c *client.Client) (any, error) { return c.Session(ctx, "p", "cart/17") },
 		"deleteSession": func(ctx context.Context, c *client.Client) (any, error) {
 			return nil, c.EndSession(ctx, "p", "cart/17")
@@ -266,7 +270,8 @@ func models() map[string]any {
 		"Pool": client.Pool{}, "Usage": client.Usage{}, "Money": client.Money{}, "Budget": client.Budget{}, "TargetPolicy": client.TargetPolicy{}, "PoolConfig": client.PoolConfig{}, "Change": client.Change{},
 		"PolicyApplied": client.Applied{}, "Group": client.Group{}, "Votes": client.Votes{}, "Target": client.Target{},
 		"Worker": client.Worker{}, "Session": client.Session{}, "Failure": client.Failure{}, "FinalFailure": client.FinalFailure{},
-		"CreatedToken": client.Token{}, "Problem": client.Problem{},
+		"CreatedToken": client.Token{}, "Problem": client.Problem{}, "WaiterSelector": client.WaiterSelector{},
+		"WaiterLine": client.WaiterLine{}, "WaiterList": client.Waiters{}, "CapacityFrom": client.CapacityFrom{}, "Capacity": client.Capacity{},
 	}
 }
 
@@ -341,6 +346,7 @@ func TestExamplesAreReadWhole(t *testing.T) {
 		"putTarget": reflect.TypeFor[client.Applied](), "getSession": reflect.TypeFor[client.Session](),
 		"listFailures": list("failures", client.Failure{}), "listTokens": list("tokens", client.Token{}),
 		"createToken": reflect.TypeFor[client.Token](), "applyConfig": reflect.TypeFor[client.Applied](),
+		"listWaiters": reflect.TypeFor[client.Waiters](), "getCapacity": reflect.TypeFor[client.Capacity](),
 		"getConfig": reflect.TypeFor[struct {
 			Pools map[string]client.PoolConfig `json:"pools"`
 		}](),

@@ -75,6 +75,7 @@ func (c *Client) Target(ctx context.Context, pool, name string) (*Target, error)
 // TargetPolicy is what differs for a target; nil = the pool's value.
 type TargetPolicy struct {
 	ReuseIntervalMS *int64 `json:"reuse_interval_ms"`
+	MaxConcurrency  *int   `json:"max_concurrency"`
 }
 
 // PutTarget sets what differs for a target.

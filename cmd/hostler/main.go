@@ -43,6 +43,8 @@ type cli struct {
 	Workers    workersCmd    `cmd:"" help:"Show the workers."`
 	Targets    targetsCmd    `cmd:"" help:"Show the targets."`
 	Failures   failuresCmd   `cmd:"" help:"Show failed attempts and requests."`
+	Waiters    waitersCmd    `cmd:"" help:"Show who waits for a proxy."`
+	Capacity   capacityCmd   `cmd:"" help:"Tell what a pool can do for a target, or could with other numbers."`
 	Config     configCmd     `cmd:"" help:"Check, show and apply the policy."`
 	Tokens     tokenCmd      `cmd:"" name:"token" help:"Make, list and revoke API tokens."`
 	Version    versionCmd    `cmd:"" help:"Show the version."`

@@ -94,7 +94,7 @@ func policyOf(p *pool.Policy) map[string]any {
 		switch f.Kind {
 		case "duration":
 			of[name][f.Setting+"_ms"] = durationMS(value)
-		case "money":
+		case "money", "number":
 			of[name][f.Setting] = json.RawMessage(value)
 		default:
 			of[name][f.Setting] = value
@@ -416,6 +416,7 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 	}
 	var body struct {
 		ReuseIntervalMS *int64 `json:"reuse_interval_ms"`
+		MaxConcurrency  *int   `json:"max_concurrency"`
 	}
 	if err := decode(w, r, maxBody, &body); err != nil {
 		return err
@@ -424,12 +425,15 @@ func (s *Server) putTarget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	value := ""
+	edits := config.Settings{"targets." + name + ".reuse_interval": "", "targets." + name + ".max_concurrency": ""}
 	if body.ReuseIntervalMS != nil {
-		value = fmt.Sprintf("%dms", *body.ReuseIntervalMS)
+		edits["targets."+name+".reuse_interval"] = fmt.Sprintf("%dms", *body.ReuseIntervalMS)
+	}
+	if body.MaxConcurrency != nil {
+		edits["targets."+name+".max_concurrency"] = strconv.Itoa(*body.MaxConcurrency)
 	}
 	poolName := poolOf(r.URL.Query())
-	applied, err := s.k.Override(r.Context(), poolName, config.Settings{"targets." + name + ".reuse_interval": value})
+	applied, err := s.k.Override(r.Context(), poolName, edits)
 	if err != nil {
 		return err
 	}

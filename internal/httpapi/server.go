@@ -111,6 +111,8 @@ func (s *Server) routes() {
 		{"GET /v1/events", roleViewer, s.streamEvents},
 		{"GET /v1/config", roleViewer, s.getConfig},
 		{"PUT /v1/config", roleOperator, s.putConfig},
+		{"GET /v1/waiters", roleViewer, s.listWaiters},
+		{"GET /v1/capacity", roleViewer, s.capacity},
 		{"GET /healthz", rolePublic, s.healthz},
 		{"GET /readyz", rolePublic, s.readyz},
 		{"GET /openapi.yaml", rolePublic, s.openapi},
