@@ -33,7 +33,7 @@ type Waiters struct {
 	Lines   []WaiterLine `json:"lines"`
 }
 
-// Waiters tells who waits; limit 0 = 100 lines.
+// Waiters tells who waits; limit 0 = 50 lines.
 func (c *Client) Waiters(ctx context.Context, pool string, limit int) (*Waiters, error) {
 	var out Waiters
 	return &out, c.do(ctx, call{

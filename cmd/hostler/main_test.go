@@ -22,6 +22,7 @@ func TestScripts(t *testing.T) {
 			"waitfor": waitFor,
 			"foreign": foreignStore,
 			"newer":   newerStore,
+			"lab":     startLab,
 		},
 		Setup: func(e *testscript.Env) error {
 			port, err := freePort()

@@ -13,7 +13,7 @@ import (
 
 type waitersCmd struct {
 	Pool  string `help:"The pool." default:"default"`
-	Limit int    `help:"At most that many lines." default:"100"`
+	Limit int    `help:"At most that many lines." default:"50"`
 }
 
 // Run shows who waits.

@@ -46,7 +46,7 @@ func five(t *testing.T) *daemon {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			d.lend(t.Context(), d.api, client.AcquireRequest{Target: "shop.example", WaitMS: 30_000, WorkerConcurrency: 1, Worker: "w"}, hold)
+			_, _ = d.lend(t.Context(), d.api, client.AcquireRequest{Target: "shop.example", WaitMS: 30_000, WorkerConcurrency: 1, Worker: "w"}, hold)
 		})
 	}
 	wg.Wait()

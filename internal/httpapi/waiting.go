@@ -32,7 +32,7 @@ func (s *Server) listWaiters(w http.ResponseWriter, r *http.Request) error {
 	if err := onlyQuery(q, "pool", "limit"); err != nil {
 		return err
 	}
-	limit, err := limitOf(q, 100, 10_000)
+	limit, err := limitOf(q, 50, 10_000)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package keeper
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -25,38 +24,38 @@ type service struct {
 	list sync.Mutex
 }
 
-func newService(t testing.TB, proxies int, settings map[string]string) *service {
-	t.Helper()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	st, err := embedded.Open(t.Context(), embedded.Options{
-		Path: filepath.Join(t.TempDir(), "hostler.db"), Judge: judge.Rule, Log: log, Clock: func() pool.Time { return pool.At(time.Now()) },
+func newService(tb testing.TB, proxies int, settings map[string]string) *service {
+	tb.Helper()
+	log := slog.New(slog.DiscardHandler)
+	st, err := embedded.Open(tb.Context(), embedded.Options{
+		Path: filepath.Join(tb.TempDir(), "hostler.db"), Judge: judge.Rule, Log: log, Clock: func() pool.Time { return pool.At(time.Now()) },
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	k, err := New(t.Context(), Options{Store: st, Log: log})
+	k, err := New(tb.Context(), Options{Store: st, Log: log})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		k.Close()
 		if err := st.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	s := &service{TB: t, Keeper: k}
+	s := &service{TB: tb, Keeper: k}
 	if settings == nil {
 		settings = map[string]string{"reuse_interval": "0s"}
 	}
-	if _, err := k.Override(t.Context(), DefaultPool, settings); err != nil {
-		t.Fatal(err)
+	if _, err := k.Override(tb.Context(), DefaultPool, settings); err != nil {
+		tb.Fatal(err)
 	}
 	var b strings.Builder
 	for i := range proxies {
 		fmt.Fprintf(&b, "10.0.%d.%d:8080\n", i/250, i%250+1)
 	}
-	if _, err := k.Import(t.Context(), ImportRequest{Body: strings.NewReader(b.String()), AllowSpecial: true}); err != nil {
-		t.Fatal(err)
+	if _, err := k.Import(tb.Context(), ImportRequest{Body: strings.NewReader(b.String()), AllowSpecial: true}); err != nil {
+		tb.Fatal(err)
 	}
 	return s
 }
