@@ -28,6 +28,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	if _, err := d.api.Import(t.Context(), strings.NewReader(list.String()), client.ImportOptions{AllowSpecial: true}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := d.api.PutPool(t.Context(), "default", map[string]any{"pacing": map[string]any{"start": 100_000}}); err != nil { // leases are kept
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	acks := &acked{grown: make(chan struct{}, 1)}
 	var wg sync.WaitGroup
