@@ -35,12 +35,17 @@ const (
 
 // advise tells a worker its fair share of what the pool can do for a target: so
 // many requests at once and, where the reuse interval or the target bounds the
-// rate, so long between two starts (docs/capacity.md).
-func (k *Keeper) advise(ctx context.Context, poolName, target, tenant, worker string) Advice {
+// rate, so long between two starts (docs/capacity.md). declared is what the worker
+// says just now; 0 = nothing.
+func (k *Keeper) advise(ctx context.Context, poolName, target string, who workerName, declared int) Advice {
 	s := k.share(ctx, poolName)
 	c := k.carries(ctx, poolName, target)
-	mine := max(1, s.concurrency[workerName{tenant, worker}])
-	return adviceFrom(target, &c, float64(mine)/float64(max(mine, s.total)))
+	known := s.concurrency[who]
+	mine := max(1, known)
+	if declared > 0 {
+		mine = declared
+	}
+	return adviceFrom(target, &c, float64(mine)/float64(s.total-known+mine))
 }
 
 // adviceFrom is a share of a capacity.
