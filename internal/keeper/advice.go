@@ -23,6 +23,7 @@ type workerName struct{ tenant, worker string }
 type carried struct {
 	at pool.Time
 	judge.Capacity
+	bounds judge.Bounds
 }
 
 const (
@@ -120,7 +121,7 @@ func (k *Keeper) carries(ctx context.Context, poolName, target string) judge.Cap
 		p.carried = map[string]carried{}
 	}
 	if ok {
-		p.carried[target] = carried{now, old.Capacity} // for the others, meanwhile
+		p.carried[target] = carried{now, old.Capacity, old.bounds} // for the others, meanwhile
 	}
 	k.mu.Unlock()
 	c, err := k.Capacity(ctx, CapacityRequest{Pool: poolName, Target: target})
@@ -130,7 +131,7 @@ func (k *Keeper) carries(ctx context.Context, poolName, target string) judge.Cap
 	c.Declared = 0
 	fresh := judge.CapacityOf(c.supply, c.Bounds)
 	k.mu.Lock()
-	p.carried[target] = carried{now, fresh}
+	p.carried[target] = carried{now, fresh, c.Bounds}
 	k.mu.Unlock()
 	return fresh
 }
