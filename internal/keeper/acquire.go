@@ -97,7 +97,7 @@ func (k *Keeper) Acquire(ctx context.Context, r AcquireRequest) (Acquired, error
 		k.giveBack(from, res.Grants)
 		return Acquired{}, ctx.Err()
 	}
-	a := Acquired{Refusal: res.Refusal, Advice: k.advise(ctx, from, r.Target, r.Tenant, r.Worker)}
+	a := Acquired{Refusal: res.Refusal, Advice: k.advise(ctx, from, r.Target, workerName{r.Tenant, r.Worker}, r.WorkerConcurrency)}
 	if res.Refusal != nil {
 		a.RetryAfter = k.retryAfter(res.Refusal, res.estimate)
 	}

@@ -23,6 +23,7 @@ type workerName struct{ tenant, worker string }
 type carried struct {
 	at pool.Time
 	judge.Capacity
+	bounds judge.Bounds
 }
 
 const (
@@ -35,12 +36,17 @@ const (
 
 // advise tells a worker its fair share of what the pool can do for a target: so
 // many requests at once and, where the reuse interval or the target bounds the
-// rate, so long between two starts (docs/capacity.md).
-func (k *Keeper) advise(ctx context.Context, poolName, target, tenant, worker string) Advice {
+// rate, so long between two starts (docs/capacity.md). declared is what the worker
+// says just now; 0 = nothing.
+func (k *Keeper) advise(ctx context.Context, poolName, target string, who workerName, declared int) Advice {
 	s := k.share(ctx, poolName)
 	c := k.carries(ctx, poolName, target)
-	mine := max(1, s.concurrency[workerName{tenant, worker}])
-	return adviceFrom(target, &c, float64(mine)/float64(max(mine, s.total)))
+	known := s.concurrency[who]
+	mine := max(1, known)
+	if declared > 0 {
+		mine = declared
+	}
+	return adviceFrom(target, &c, float64(mine)/float64(s.total-known+mine))
 }
 
 // adviceFrom is a share of a capacity.
@@ -115,7 +121,7 @@ func (k *Keeper) carries(ctx context.Context, poolName, target string) judge.Cap
 		p.carried = map[string]carried{}
 	}
 	if ok {
-		p.carried[target] = carried{now, old.Capacity} // for the others, meanwhile
+		p.carried[target] = carried{now, old.Capacity, old.bounds} // for the others, meanwhile
 	}
 	k.mu.Unlock()
 	c, err := k.Capacity(ctx, CapacityRequest{Pool: poolName, Target: target})
@@ -125,7 +131,7 @@ func (k *Keeper) carries(ctx context.Context, poolName, target string) judge.Cap
 	c.Declared = 0
 	fresh := judge.CapacityOf(c.supply, c.Bounds)
 	k.mu.Lock()
-	p.carried[target] = carried{now, fresh}
+	p.carried[target] = carried{now, fresh, c.Bounds}
 	k.mu.Unlock()
 	return fresh
 }

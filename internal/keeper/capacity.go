@@ -49,7 +49,7 @@ func (k *Keeper) Capacity(ctx context.Context, r CapacityRequest) (Capacity, err
 	if err != nil {
 		return Capacity{}, err
 	}
-	c := Capacity{Target: target, Bounds: bounds(&policy, target, &view)}
+	c := Capacity{Target: target, Bounds: bounds(&view.SupplyView)}
 	c.Hold, c.HoldKnown = k.holds.of(r.Pool, target)
 	c.Declared = k.share(ctx, r.Pool).total
 	supply := supplyFor(exits, &view)
@@ -71,14 +71,10 @@ func (k *Keeper) Capacity(ctx context.Context, r CapacityRequest) (Capacity, err
 	return c, nil
 }
 
-// bounds is the one place that knows how fast a target may be asked: capacity and
-// advice both go by it. Hold and Declared are the caller's.
-func bounds(policy *pool.Policy, target string, view *store.CapacityResult) judge.Bounds {
-	b := judge.Bounds{Reuse: view.Reuse}
-	if most := policy.Targets[target].MaxConcurrency; most != nil {
-		b.Limit = *most
-	}
-	return b
+// bounds is what limits the target's throughput, as the store knows it. Hold and
+// Declared are the caller's.
+func bounds(v *pool.SupplyView) judge.Bounds {
+	return judge.Bounds{Reuse: v.Reuse, Limit: v.Limit, Gap: v.Step}
 }
 
 // nextProxy is how long until a proxy can be granted.
@@ -183,25 +179,29 @@ func (k *Keeper) exits(ctx context.Context, poolName string, view *store.Capacit
 // of a target among so many proxies; 0 = not known.
 func (k *Keeper) expected(poolName, target string, proxies int) float64 {
 	hold, known := k.holds.of(poolName, target)
-	policy, ok := k.policy(poolName)
-	if !known || !ok || proxies == 0 {
+	if !known || proxies == 0 {
 		return 0
 	}
-	supply := judge.Supply{pool.ExitStatic: {Proxies: proxies, Slots: proxies * k.slotsPerProxy(poolName)}}
-	b := judge.Bounds{Reuse: policy.Reuse(target), Hold: hold}
-	if most := policy.Targets[target].MaxConcurrency; most != nil {
-		b.Limit = *most
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := k.known[poolName]
+	if p == nil {
+		return 0
 	}
+	b := judge.Bounds{Reuse: p.policy.Reuse(target)}
+	if c, ok := p.carried[target]; ok {
+		b = c.bounds
+	}
+	b.Hold = hold
+	supply := judge.Supply{pool.ExitStatic: {Proxies: proxies, Slots: proxies * p.exits.slotsPerProxy()}}
 	return judge.CapacityOf(supply, b).RPS
 }
 
 // slotsPerProxy is the mean cap in force, as far as it was counted; at least 1.
-func (k *Keeper) slotsPerProxy(poolName string) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (c *exitCache) slotsPerProxy() int {
 	proxies, slots := 0, 0
-	if p := k.known[poolName]; p != nil && p.exits != nil {
-		for _, e := range p.exits.counts {
+	if c != nil {
+		for _, e := range c.counts {
 			proxies += e.Proxies
 			slots += e.Slots
 		}

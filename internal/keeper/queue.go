@@ -33,6 +33,8 @@ type queue struct {
 	served int64 // what the tenant served last had had: the round's time
 	open   bool  // something came back: lines that were refused before it may be tried
 	credit int   // how much of it is not granted yet
+	came   int64 // how often something came back,
+	asked  int64 // and how often when the try under way began
 }
 
 type lineKey struct{ tenant, class string }
@@ -54,12 +56,12 @@ type line struct {
 type row struct {
 	tenant   *tenant
 	selector string
-	must     lineHeap // to be tried: new, or due
-	may      lineHeap // to be tried if something came back
-	tried    lineHeap // refused since something came back
-	dry      bool     // nothing is free in the selector until something comes back,
-	dryUntil pool.Time
-	size     int // waiters
+	must     lineHeap  // to be tried: new, or due
+	may      lineHeap  // to be tried if something came back
+	tried    lineHeap  // refused since something came back
+	dry      bool      // nothing is free in the selector until something comes back
+	wakeAt   pool.Time // or a rest ends; 0 = none is known
+	size     int       // waiters
 }
 
 // tenant is what round robin knows of a tenant.
@@ -88,11 +90,7 @@ func (q *queue) enter(w *waiter, now pool.Time) {
 	if l.market.enter(w.tenant(), now); l.market.size == 1 {
 		count(q.active, w.selector, 1)
 	}
-	t := l.row.tenant
-	if t.waiting == 0 {
-		t.had = max(t.had, q.served) // idleness earns nothing
-	}
-	t.waiting++
+	l.row.tenant.waiting++
 	l.row.size++
 	q.size++
 	count(q.behind, w.class, 1)
@@ -127,14 +125,14 @@ func (q *queue) row(name, selector string) *row {
 		if r.tenant.name == name {
 			return r
 		}
-		dry, until = r.dry, r.dryUntil
+		dry, until = r.dry, r.wakeAt
 	}
 	t := q.tenants[name]
 	if t == nil {
 		t = &tenant{name: name}
 		q.tenants[name] = t
 	}
-	r := &row{tenant: t, selector: selector, dry: dry, dryUntil: until}
+	r := &row{tenant: t, selector: selector, dry: dry, wakeAt: until}
 	for _, h := range []*lineHeap{&r.must, &r.may, &r.tried} {
 		*h = lineHeap{by: func(l *line) int64 { return l.head().seq }, at: func(l *line) *int { return &l.place }}
 	}
@@ -207,6 +205,7 @@ const anything = math.MaxInt32
 // cameBack says that n leases ended, or that anything may be free now.
 func (q *queue) cameBack(n int) {
 	q.open = true
+	q.came++
 	q.credit = min(q.credit+n, anything)
 	for _, r := range q.rows {
 		r.dry = false
@@ -255,6 +254,7 @@ func (q *queue) next(now pool.Time) *waiter {
 		q.stop()
 		return nil
 	}
+	q.asked = q.came
 	return best.head()
 }
 
@@ -268,8 +268,8 @@ func (q *queue) fallDue(now pool.Time) {
 		l.in = &l.row.must
 	}
 	for _, r := range q.rows {
-		if r.dry && r.dryUntil > 0 && r.dryUntil <= now {
-			r.dry = false
+		if r.wakeAt > 0 && r.wakeAt <= now {
+			r.dry, r.wakeAt = false, 0
 			r.again()
 			for r.may.Len() > 0 { // what came free is for any of them
 				l := r.may.lines[0]
@@ -304,8 +304,8 @@ func (q *queue) before(a, b *line) bool {
 	return a.head().seq < b.head().seq
 }
 
-// account is what a tenant has had. Who waited for what others could not use
-// cannot save up: it is at most one lease behind the round.
+// account is what a tenant has had. Who was away, or waited for what others could
+// not use, has saved nothing up: it is at most one lease behind the round.
 func (q *queue) account(t *tenant) int64 { return max(t.had, q.served-1) }
 
 // granted ends the wait of a waiter that got n leases.
@@ -314,7 +314,7 @@ func (q *queue) granted(w *waiter, n int, now pool.Time) {
 	start := q.account(t)
 	q.served = max(q.served, start)
 	t.had = start + int64(n)
-	if q.credit != anything {
+	if q.credit != anything && w.line.in == &w.line.row.may { // else it may have got what fell due
 		q.credit = max(0, q.credit-n)
 	}
 	w.line.market.grant(n, now)
@@ -327,6 +327,11 @@ func (q *queue) refused(w *waiter, r *pool.Refusal) {
 	l.refusal = r
 	q.setDue(l, r.NextDue)
 	l.in.remove(l)
+	if q.came != q.asked { // what came back meanwhile may be for this line
+		l.row.may.push(l)
+		l.in = &l.row.may
+		return
+	}
 	l.row.tried.push(l)
 	l.in = &l.row.tried
 	if q.credit == 0 {
@@ -335,7 +340,7 @@ func (q *queue) refused(w *waiter, r *pool.Refusal) {
 	if w.dries(r) {
 		for _, row := range q.rows {
 			if row.selector == l.row.selector {
-				row.dry, row.dryUntil = true, r.NextDue
+				row.dry, row.wakeAt = true, r.NextDue
 			}
 		}
 	}
@@ -348,8 +353,8 @@ func (q *queue) dueAt() pool.Time {
 		next = q.due.lines[0].due
 	}
 	for _, r := range q.rows {
-		if r.dry && r.dryUntil > 0 && (next == 0 || r.dryUntil < next) {
-			next = r.dryUntil
+		if r.wakeAt > 0 && (next == 0 || r.wakeAt < next) {
+			next = r.wakeAt
 		}
 	}
 	return next

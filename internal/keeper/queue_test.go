@@ -10,18 +10,20 @@ import (
 	"github.com/hostler-proxy/hostler/internal/store"
 )
 
-// small is a pool small enough to be looked at whole: proxies of two regions, and
-// pairs that rest. It answers as pool.State does.
+// small is a pool small enough to be looked at whole: proxies of two regions that
+// cool, and pairs that rest. It answers as pool.State does.
 type small struct {
 	regions []string
 	held    []bool
+	cooling []pool.Time
 	rests   map[[2]int]pool.Time // proxy and target
 }
 
 func (s *small) usable(w *waiter, n int, now pool.Time) (fits, free, open bool) {
 	region := w.params.Select.Region
 	fits = region == "" || region == s.regions[n]
-	return fits, fits && !s.held[n], fits && !s.held[n] && s.rests[[2]int{n, targetNumber(w)}] <= now
+	free = fits && !s.held[n] && s.cooling[n] <= now
+	return fits, free, free && s.rests[[2]int{n, targetNumber(w)}] <= now
 }
 
 func targetNumber(w *waiter) (n int) {
@@ -32,6 +34,11 @@ func targetNumber(w *waiter) (n int) {
 // try grants a proxy, or refuses.
 func (s *small) try(w *waiter, now pool.Time, reuse pool.Time) (int, *pool.Refusal) {
 	r := &pool.Refusal{Exact: true}
+	soonest := func(at pool.Time) {
+		if r.NextDue == 0 || at < r.NextDue {
+			r.NextDue = at
+		}
+	}
 	for n := range s.regions {
 		fits, free, open := s.usable(w, n, now)
 		end := s.rests[[2]int{n, targetNumber(w)}]
@@ -42,14 +49,15 @@ func (s *small) try(w *waiter, now pool.Time, reuse pool.Time) (int, *pool.Refus
 			return n, nil
 		case !fits:
 			r.Reasons[pool.ReasonFiltered]++
+		case !free && !s.held[n]:
+			r.Reasons[pool.ReasonCooling]++
+			soonest(s.cooling[n])
 		case !free:
 			r.Reasons[pool.ReasonLeased]++
 			r.Held = true
 		default:
 			r.Reasons[pool.ReasonReuseInterval]++
-			if r.NextDue == 0 || end < r.NextDue {
-				r.NextDue = end
-			}
+			soonest(end)
 		}
 	}
 	return -1, r
@@ -69,7 +77,7 @@ func TestQueueProperties(t *testing.T) {
 		s := &small{rests: map[[2]int]pool.Time{}}
 		for range rapid.IntRange(1, 6).Draw(t, "proxies") {
 			s.regions = append(s.regions, rapid.SampledFrom([]string{"de", "us"}).Draw(t, "region"))
-			s.held = append(s.held, false)
+			s.held, s.cooling = append(s.held, false), append(s.cooling, 0)
 		}
 		reuse := pool.Time(rapid.SampledFrom([]int64{0, 50, 5000}).Draw(t, "reuse"))
 		q, now := newQueue(), pool.Time(1000)
@@ -84,6 +92,21 @@ func TestQueueProperties(t *testing.T) {
 			return list
 		}
 		lastOf := map[lineKey]int64{}
+		comeBack := func() {
+			k := 0
+			for n := range s.held {
+				if s.held[n] && rapid.Bool().Draw(t, "back") {
+					s.held[n] = false
+					if rapid.Bool().Draw(t, "failed") {
+						s.cooling[n] = now + 3000
+					}
+					k++
+				}
+			}
+			if k > 0 {
+				q.cameBack(k)
+			}
+		}
 		pass := func() {
 			for {
 				w := q.next(now)
@@ -91,7 +114,11 @@ func TestQueueProperties(t *testing.T) {
 					break
 				}
 				key := w.line.key
-				if n, refusal := s.try(w, now, reuse); refusal == nil {
+				n, refusal := s.try(w, now, reuse)
+				if refusal != nil && rapid.IntRange(0, 3).Draw(t, "meanwhile") == 0 {
+					comeBack() // while the try is under way
+				}
+				if refusal == nil {
 					if w.seq <= lastOf[key] {
 						t.Fatalf("waiter %d of %v was served after %d", w.seq, key, lastOf[key])
 					}
@@ -133,20 +160,8 @@ func TestQueueProperties(t *testing.T) {
 				}
 				pass()
 			},
-			"come back": func(t *rapid.T) {
-				k := 0
-				for n := range s.held {
-					if s.held[n] && rapid.Bool().Draw(t, "back") {
-						s.held[n] = false
-						k++
-					}
-				}
-				if k > 0 {
-					q.cameBack(k)
-				}
-				pass()
-			},
-			"look": func(*rapid.T) { q.look(); pass() },
+			"come back": func(*rapid.T) { comeBack(); pass() },
+			"look":      func(*rapid.T) { q.look(); pass() },
 			"time": func(t *rapid.T) {
 				before := now
 				now += pool.Time(rapid.IntRange(1, 6000).Draw(t, "passed"))

@@ -189,7 +189,7 @@ func (k *Keeper) Heartbeat(ctx context.Context, tenant, worker string, concurren
 			out[i].Result, out[i].Expires = res[j].Result, res[j].Deadline
 			if target := res[j].Target; target != "" && !advised[target] {
 				advised[target] = true
-				advice = append(advice, k.advise(ctx, name, target, tenant, worker))
+				advice = append(advice, k.advise(ctx, name, target, workerName{tenant, worker}, concurrency))
 			}
 		}
 	}

@@ -17,6 +17,10 @@ type SupplyView struct {
 	Faulty int
 	Live   int // leases
 	Reuse  time.Duration
+	// Limit is the most requests at once on the target, and Step the least time
+	// between two starts; 0 = no bound.
+	Limit int
+	Step  time.Duration
 	// Free says that a proxy can be granted for the target now, as far as counts can tell;
 	// NextDue is when the next rest ends that may free one; 0 = none is known.
 	Free    bool
@@ -27,6 +31,7 @@ type SupplyView struct {
 func (s *State) Supply(now Time, target string) SupplyView {
 	s.tick(now)
 	v := SupplyView{Proxies: len(s.byID), Live: s.leases.live, Reuse: s.policy.Reuse(target)}
+	v.Limit, v.Step = s.bearing(target)
 	free, resting := 0, 0
 	for _, c := range s.classes {
 		if at, ok := s.nextWake(c); ok {
@@ -55,6 +60,20 @@ func (s *State) Supply(now Time, target string) SupplyView {
 	}
 	v.Free = free > resting
 	return v
+}
+
+// bearing is how much the target bears, as far as that is known: its pace, within
+// what an operator set. Capacity, advice and estimates of waits all go by it.
+func (s *State) bearing(target string) (limit int, step time.Duration) {
+	n, ok := s.byTarget[target]
+	if !ok {
+		if own := s.policy.Targets[target].MaxConcurrency; own != nil {
+			limit = *own
+		}
+		return limit, 0
+	}
+	t := s.targets[n]
+	return s.limitOf(t), time.Duration(s.stepOf(t) * float64(time.Millisecond))
 }
 
 // restingAmong says how many of the free proxies rest for a target: exactly when

@@ -115,19 +115,27 @@ func TestRampEnds(t *testing.T) {
 		good   bool
 	}{
 		{
-			"max", lab.TargetSpec{Name: "t", Kind: lab.PlainTarget, Latency: 10 * time.Millisecond}, lab.ProxySpec{Kind: lab.Good, Count: 3},
+			"max",
+			lab.TargetSpec{Name: "t", Kind: lab.PlainTarget, Latency: 10 * time.Millisecond},
+			lab.ProxySpec{Kind: lab.Good, Count: 3},
 			func(o *ramp.Options) { o.Max, o.Step = 3, 300*time.Millisecond }, ramp.StopMax, true,
 		},
 		{
-			"valid", lab.TargetSpec{Name: "t", Kind: lab.BanningTarget, BanAfter: 4, Latency: 10 * time.Millisecond}, lab.ProxySpec{Kind: lab.Good, Count: 10},
+			"valid",
+			lab.TargetSpec{Name: "t", Kind: lab.BanningTarget, BanAfter: 4, Latency: 10 * time.Millisecond},
+			lab.ProxySpec{Kind: lab.Good, Count: 10},
 			func(o *ramp.Options) { o.MustContain, o.Step = "lab", 200*time.Millisecond }, ramp.StopValid, true,
 		},
 		{
-			"failures", lab.TargetSpec{Name: "t", Kind: lab.PlainTarget}, lab.ProxySpec{Kind: lab.Refusing, Count: 8},
+			"failures",
+			lab.TargetSpec{Name: "t", Kind: lab.PlainTarget},
+			lab.ProxySpec{Kind: lab.Refusing, Count: 8},
 			func(o *ramp.Options) { o.Step = 300 * time.Millisecond }, ramp.StopFailures, false,
 		},
 		{
-			"pool", lab.TargetSpec{Name: "t", Kind: lab.PlainTarget, Latency: 20 * time.Millisecond}, lab.ProxySpec{Kind: lab.Good, Count: 2},
+			"pool",
+			lab.TargetSpec{Name: "t", Kind: lab.PlainTarget, Latency: 20 * time.Millisecond},
+			lab.ProxySpec{Kind: lab.Good, Count: 2},
 			func(o *ramp.Options) { o.Start, o.Step = 30, 300*time.Millisecond }, ramp.StopPool, false,
 		},
 	} {

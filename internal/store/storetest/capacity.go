@@ -13,6 +13,7 @@ import (
 func capacityCounts(t *testing.T, f *fixture) {
 	policy := pool.DefaultPolicy()
 	policy.ReuseInterval = time.Minute
+	policy.Targets = map[string]pool.TargetPolicy{"limited.example": {MaxConcurrency: new(7)}}
 	f.pool("p", policy)
 	gateway := spec(9)
 	gateway.Exit = pool.ExitRotating
@@ -45,6 +46,9 @@ func capacityCounts(t *testing.T, f *fixture) {
 	}
 	if v := look("other.example", 0, 0); v.Faulty != 0 || !v.Free {
 		t.Fatalf("on another target: %+v", v.SupplyView)
+	}
+	if v := look("limited.example", 0, 0); v.Limit != 7 {
+		t.Fatalf("a limit of seven: %+v", v.SupplyView)
 	}
 	var sum [pool.NumExits]pool.ExitCount
 	parts := 0
