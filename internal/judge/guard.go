@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hostler-proxy/hostler/internal/pool"
@@ -20,7 +21,7 @@ const (
 func guard(c *pool.Case) pool.Guard {
 	g := &burst{Burst: &c.Burst, now: c.Now, activity: c.Activity}
 	newest := pool.Trouble{At: c.Now, Proxy: c.Lease.Proxy, Group: c.GroupKey, Worker: c.Lease.Worker, Class: c.Outcome.Class}
-	g.Troubles = append(g.Troubles[:len(g.Troubles):len(g.Troubles)], newest)
+	g.Troubles = append(slices.Clip(g.Troubles), newest)
 	switch {
 	case newest.Class == pool.ClassProxyAuth:
 		denied := func(f *pool.Trouble) bool { return f.Group == newest.Group && f.Class == pool.ClassProxyAuth }
