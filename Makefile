@@ -60,6 +60,7 @@ bench: ## measure; docs/performance.md has the figures
 	$(GO) test ./internal/app -run '^$$' -bench Import -benchtime 500000x
 	$(GO) test ./internal/pool -run '^$$' -bench . -benchtime 300000x
 	$(GO) test ./internal/store/embedded -run '^$$' -bench . -benchtime 100000x
+	$(GO) test ./internal/keeper -run '^$$' -bench . -benchtime 3000x
 
 nightly: ## long runs: many seeds, 50 kills
 	$(GO) test ./internal/pool -run TestStateMachine -count=1 -timeout 3h -rapid.checks=500000 -rapid.steps=200

@@ -174,6 +174,10 @@ func calls() map[string]func(ctx context.Context, c *client.Client) (any, error)
 		"getTargetRules": func(ctx context.Context, c *client.Client) (any, error) {
 			return c.TargetRules(ctx, "p", "[2001:db8::1]:80")
 		},
+		"listWaiters": func(ctx context.Context, c *client.Client) (any, error) { return c.Waiters(ctx, "p", 20) },
+		"getCapacity": func(ctx context.Context, c *client.Client) (any, error) {
+			return c.Capacity(ctx, "p", "shop.example", client.WhatIf{Proxies: new(200), Reuse: new(30 * time.Second), Latency: new(2 * time.Second)})
+		},
 		"getSession": func(ctx context.Context, c *client.Client) (any, error) { return c.Session(ctx, "p", "cart/17") },
 		"deleteSession": func(ctx context.Context, c *client.Client) (any, error) {
 			return nil, c.EndSession(ctx, "p", "cart/17")
@@ -314,6 +318,8 @@ func models() map[string]any {
 		"RevokeAnswer": client.Revoked{}, "GroupReleased": client.GroupReleased{}, "AuditRecord": client.AuditRecord{},
 		"Check": client.Check{}, "Doctor": client.Doctor{}, "Problem": client.Problem{},
 		"Source": client.Source{}, "SourceCounts": client.SourceCounts{}, "HeldSet": client.HeldSet{}, "SourceRefreshed": client.SourceRefreshed{},
+		"WaiterSelector": client.WaiterSelector{},
+		"WaiterLine":     client.WaiterLine{}, "WaiterList": client.Waiters{}, "CapacityFrom": client.CapacityFrom{}, "Capacity": client.Capacity{},
 	}
 }
 
@@ -398,6 +404,7 @@ func TestExamplesAreReadWhole(t *testing.T) {
 		"listAudit": list("audit", client.AuditRecord{}), "doctor": reflect.TypeFor[client.Doctor](),
 		"listSources": list("sources", client.Source{}), "refreshSource": reflect.TypeFor[client.SourceRefreshed](),
 		"acceptSource": reflect.TypeFor[client.SourceRefreshed](),
+		"listWaiters":  reflect.TypeFor[client.Waiters](), "getCapacity": reflect.TypeFor[client.Capacity](),
 		"getConfig": reflect.TypeFor[struct {
 			Pools map[string]client.PoolConfig `json:"pools"`
 		}](),

@@ -45,6 +45,9 @@ type cli struct {
 	Targets    targetsCmd    `cmd:"" help:"Show the targets."`
 	Failures   failuresCmd   `cmd:"" help:"Show failed attempts and requests."`
 	Events     eventsCmd     `cmd:"" help:"Show events."`
+	Waiters    waitersCmd    `cmd:"" help:"Show who waits for a proxy."`
+	Capacity   capacityCmd   `cmd:"" help:"Tell what a pool can do for a target, or could with other numbers."`
+	Ramp       rampCmd       `cmd:"" help:"Find out how many requests at once a target bears."`
 	Config     configCmd     `cmd:"" help:"Check, show and apply the policy."`
 	Tokens     tokenCmd      `cmd:"" name:"token" help:"Make, list and revoke API tokens."`
 	Groups     groupsCmd     `cmd:"" help:"Show the groups that share an account, and release them."`

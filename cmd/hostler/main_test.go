@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 			"mode":    wantMode,
 			"damage":  damage,
 			"envfile": envFile,
+			"lab":     startLab,
 		},
 		Setup: func(e *testscript.Env) error {
 			port, err := freePort()

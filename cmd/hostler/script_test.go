@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/hostler-proxy/hostler/client"
+	"github.com/hostler-proxy/hostler/internal/lab"
 )
 
 func freePort() (string, error) {
@@ -59,6 +61,20 @@ func waitFor(ts *testscript.TestScript, _ bool, _ []string) {
 		<-tick.C
 	}
 	ts.Fatalf("the daemon does not answer: %v", err)
+}
+
+// startLab starts a site that takes 60 requests a second from an address, and a
+// proxy to it: lab FILE writes the list, $SITE is the site's page.
+func startLab(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := lab.Start(context.Background(), lab.Options{
+		Seed:    1,
+		Targets: []lab.TargetSpec{{Name: "limited", Kind: lab.LimitedTarget, Rate: 60, Burst: 3, Latency: 40 * time.Millisecond}},
+		Proxies: []lab.ProxySpec{{Kind: lab.Good, Count: 1, Auth: true}},
+	})
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(l.Close()) })
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(l.Proxies()[0].ListLine()+"\n"), 0o600))
+	ts.Setenv("SITE", l.Targets()[0].URL+"/item")
 }
 
 func foreignStore(ts *testscript.TestScript, _ bool, args []string) {

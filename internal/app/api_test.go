@@ -290,6 +290,10 @@ func (d *daemon) walkViews(id, lease string) {
 	d.must(err)
 	_, err = d.api.Groups(ctx, "")
 	d.must(err)
+	_, err = d.api.Waiters(ctx, "", 0)
+	d.must(err)
+	_, err = d.api.Capacity(ctx, "", "shop.example", client.WhatIf{})
+	d.must(err)
 	s, err := d.api.Session(ctx, "", "s1")
 	d.must(err)
 	if s.Proxy == "" {

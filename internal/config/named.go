@@ -16,7 +16,7 @@ import (
 // name may hold dots.
 type NamedField struct {
 	Section, Setting string
-	// Kind is duration, money, choice, switch or rules.
+	// Kind is duration, money, number, choice, switch or rules.
 	Kind string
 	// Doc is its meaning, unit and range.
 	Doc string

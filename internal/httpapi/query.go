@@ -51,7 +51,7 @@ func filterOf(q url.Values) (pool.Filter, error) {
 	return f, nil
 }
 
-func limitOf(q url.Values, usual, most int) (int, error) { //nolint:unparam // each call says what is usual for it
+func limitOf(q url.Values, usual, most int) (int, error) {
 	text := q.Get("limit")
 	if text == "" {
 		return usual, nil

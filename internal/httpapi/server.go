@@ -137,6 +137,8 @@ func (s *Server) routes() {
 		{"GET /v1/audit", roleViewer, s.listAudit},
 		{"POST /v1/store/backup", roleOperator, s.backup},
 		{"GET /v1/doctor", roleViewer, s.doctor},
+		{"GET /v1/waiters", roleViewer, s.listWaiters},
+		{"GET /v1/capacity", roleViewer, s.capacity},
 		{"GET /healthz", rolePublic, s.healthz},
 		{"GET /readyz", rolePublic, s.readyz},
 		{"GET /openapi.yaml", rolePublic, s.openapi},

@@ -97,9 +97,9 @@ func (k *Keeper) Acquire(ctx context.Context, r AcquireRequest) (Acquired, error
 		k.giveBack(from, res.Grants)
 		return Acquired{}, ctx.Err()
 	}
-	a := Acquired{Refusal: res.Refusal, Advice: k.advise(ctx, from, r.Target, r.Tenant, r.Worker)}
+	a := Acquired{Refusal: res.Refusal, Advice: k.advise(ctx, from, r.Target, workerName{r.Tenant, r.Worker}, r.WorkerConcurrency)}
 	if res.Refusal != nil {
-		a.RetryAfter = k.retryAfter(res.Refusal)
+		a.RetryAfter = k.retryAfter(res.Refusal, res.estimate)
 	}
 	if from != r.Pool {
 		policy, _ = k.policy(from)
@@ -110,44 +110,39 @@ func (k *Keeper) Acquire(ctx context.Context, r AcquireRequest) (Acquired, error
 	return a, nil
 }
 
+// tried is what the store answered, or the room in its place.
+type tried struct {
+	pool.AcquireResult
+	// estimate is how long a caller that comes back will wait; 0 = not known.
+	estimate time.Duration
+}
+
 // acquire tries at once, unless somebody of the same class waits already, and
 // then waits if that can help.
-func (k *Keeper) acquire(ctx context.Context, p store.AcquireParams, wait time.Duration) (pool.AcquireResult, error) {
-	class := p.Target + "\x00" + p.Select.Class() + p.Session
-	room := k.room(p.Pool)
-	now := time.Now() //nolint:forbidigo // see wait
-	w := &waiter{params: p, class: class, answer: make(chan answer, 1), since: now, deadline: now.Add(wait)}
-	if ahead, last := room.ahead(class); ahead > 0 {
-		if wait <= 0 {
-			return behind(ahead, last), nil
+func (k *Keeper) acquire(ctx context.Context, p store.AcquireParams, wait time.Duration) (tried, error) {
+	room, w := k.room(p.Pool), newWaiter(p)
+	if s := room.ahead(w); s.ahead > 0 {
+		if wait <= 0 || s.atBest > wait {
+			return refusedBehind(&s), nil
 		}
-		w.refusal = last
-		return room.wait(ctx, w)
+		w.refusal = s.refusal
+		return room.wait(ctx, w, wait)
 	}
 	room.giveWay(ctx)
 	res, err := k.store.Acquire(ctx, p)
-	if err != nil || res.Refusal == nil || wait <= 0 {
-		return res, err
+	if err != nil || res.Refusal == nil {
+		return tried{AcquireResult: res}, err
 	}
-	if !res.Refusal.Held && res.Refusal.Exact && !dueBefore(res.Refusal, k.store.Now().Add(wait)) {
-		return res, nil // nothing falls due in time
+	never := !res.Refusal.Held && res.Refusal.Exact && !dueBefore(res.Refusal, k.store.Now().Add(wait))
+	if wait <= 0 || never {
+		return tried{res, room.turnIn(w, res.Refusal)}, nil
 	}
-	w.refusal, w.notUntil = res.Refusal, res.Refusal.NextDue
-	return room.wait(ctx, w)
+	w.refusal = res.Refusal
+	return room.wait(ctx, w, wait)
 }
 
 func dueBefore(r *pool.Refusal, deadline pool.Time) bool {
 	return r.NextDue != 0 && r.NextDue <= deadline
-}
-
-// behind refuses an acquire that would have to pass waiters.
-func behind(ahead int, last *pool.Refusal) pool.AcquireResult {
-	r := pool.Refusal{Held: true}
-	if last != nil {
-		r = *last
-	}
-	r.Reasons[pool.ReasonOverloaded] += ahead
-	return pool.AcquireResult{Refusal: &r}
 }
 
 // giveBack releases leases that nobody will use.
@@ -163,17 +158,23 @@ func (k *Keeper) giveBack(poolName string, grants []pool.Grant) {
 		k.log.Warn("could not give back leases of a caller that left; they run out by themselves", "pool", poolName, "error", err)
 		return
 	}
-	k.wake(poolName)
+	k.cameBack(poolName, len(grants))
 }
 
-// retryAfter is when a refused caller should come back.
-func (k *Keeper) retryAfter(r *pool.Refusal) time.Duration {
+// retryAfter is when a refused caller should come back: when something falls due
+// for it, or when its turn would come.
+func (k *Keeper) retryAfter(r *pool.Refusal, estimate time.Duration) time.Duration {
 	const least, soon, none = 100 * time.Millisecond, time.Second, 5 * time.Second
 	wait := none
 	if r.NextDue != 0 {
 		wait = r.NextDue.Sub(k.store.Now())
 	}
-	if r.Held || !r.Exact {
+	switch {
+	case r.Reasons[pool.ReasonOverloaded] > 0 && estimate > 0:
+		wait = estimate
+	case r.Held && estimate > 0:
+		wait = min(wait, estimate)
+	case r.Held || !r.Exact:
 		wait = min(wait, soon)
 	}
 	return min(max(wait, least), time.Hour)

@@ -277,7 +277,12 @@ func (k *Keeper) because(ctx context.Context, p *store.PoolInfo) string {
 }
 
 func (k *Keeper) checkWaiters(p *store.PoolInfo) Check {
-	n, oldest := k.Waiters(p.Name)
+	lines, _ := k.Waiters(p.Name) // a pool that has gone since has none
+	n, oldest := 0, time.Duration(0)
+	for i := range lines {
+		n += lines[i].Count
+		oldest = max(oldest, lines[i].Oldest)
+	}
 	c := Check{Name: "waiters of " + p.Name, Status: CheckOK, Text: "nobody waits"}
 	if n > 0 {
 		c.Text = fmt.Sprintf("%d wait, the oldest for %s", n, oldest.Round(100*time.Millisecond))
@@ -286,23 +291,4 @@ func (k *Keeper) checkWaiters(p *store.PoolInfo) Check {
 		c.Status, c.Hint = CheckWarn, "there are fewer proxies than are asked for: add some, or lower the workers' concurrency"
 	}
 	return c
-}
-
-// Waiters is how many acquires of a pool wait, and for how long the oldest.
-func (k *Keeper) Waiters(poolName string) (n int, oldest time.Duration) {
-	k.mu.Lock()
-	r := k.rooms[poolName]
-	k.mu.Unlock()
-	if r == nil {
-		return 0, 0
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now() //nolint:forbidigo // waiters go by the process's clock
-	for _, line := range r.lines {
-		if w, ok := line.Front().Value.(*waiter); ok {
-			oldest = max(oldest, now.Sub(w.since))
-		}
-	}
-	return r.size, oldest
 }

@@ -14,7 +14,7 @@ import (
 // order. They are asked once each, without waiting: the caller waited already as
 // long as the pool itself could help. It tells whose answer this is; a refusal
 // is always the pool's own.
-func (k *Keeper) acquireAnywhere(ctx context.Context, p store.AcquireParams, policy *pool.Policy, wait time.Duration) (pool.AcquireResult, string, error) {
+func (k *Keeper) acquireAnywhere(ctx context.Context, p store.AcquireParams, policy *pool.Policy, wait time.Duration) (tried, string, error) {
 	if len(policy.FallbackPools) == 0 {
 		res, err := k.acquire(ctx, p, wait)
 		return res, p.Pool, err
@@ -22,11 +22,11 @@ func (k *Keeper) acquireAnywhere(ctx context.Context, p store.AcquireParams, pol
 	if p.CallID != "" {
 		leave, err := k.turns.enter(ctx, p.Tenant+"\x00"+p.CallID)
 		if err != nil {
-			return pool.AcquireResult{}, p.Pool, err
+			return tried{}, p.Pool, err
 		}
 		defer leave()
 		if res, name, err := k.repeated(ctx, p, policy.FallbackPools); err != nil || len(res.Grants) > 0 {
-			return res, name, err
+			return tried{AcquireResult: res}, name, err
 		}
 	}
 	own, err := k.acquire(ctx, p, wait)

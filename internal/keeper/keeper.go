@@ -53,6 +53,7 @@ type Keeper struct {
 	turns   turns // of acquires that several pools may answer
 	events  events
 	sources sourceBook
+	holds   holds
 	seen    map[string]*seen // by pool; the loop's own
 	marks   map[string]int   // of budgets, by pool and group; the loop's own
 
@@ -62,9 +63,11 @@ type Keeper struct {
 
 // knownPool is what the keeper remembers of a pool between operations.
 type knownPool struct {
-	policy pool.Policy
-	share  share
-	book   *rules.Book
+	policy  pool.Policy
+	share   *share
+	carried map[string]carried // by target
+	exits   *exitCache
+	book    *rules.Book
 }
 
 // New makes a keeper over a store, and the default pool if there is none.

@@ -39,9 +39,7 @@ func (k *Keeper) recoverPool(ctx context.Context, name string) time.Duration {
 				"target", l.Target, "proxy", l.ProxyID.String(), "lease", l.Lease.Key.Short(),
 				"held_ms", l.Lease.Deadline.Sub(l.Lease.Granted).Milliseconds())
 		}
-		if len(res.Ended) > 0 {
-			k.wake(name)
-		}
+		k.cameBack(name, len(res.Ended))
 		if len(res.Ended) < reclaimLimit {
 			if res.Next == 0 {
 				return k.every

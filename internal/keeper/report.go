@@ -51,16 +51,16 @@ func (k *Keeper) Reports(ctx context.Context, list []Report) ([]Reported, error)
 	out := make([]Reported, len(list))
 	byPool := map[string][]int{}
 	endings := make([]pool.Ending, len(list))
-	sources := make([]token, len(list))
+	tokens := make([]token, len(list))
 	for i, r := range list {
 		out[i].Lease = r.Lease
-		name, ending, err := k.ending(&r)
+		t, ending, err := k.ending(&r)
 		if err != nil {
 			out[i].Err = err
 			continue
 		}
-		endings[i], sources[i], out[i].UnknownRules = ending, r.from, r.unknown
-		byPool[name] = append(byPool[name], i)
+		endings[i], tokens[i], out[i].UnknownRules = ending, t, r.unknown
+		byPool[t.Pool] = append(byPool[t.Pool], i)
 	}
 	for name, places := range byPool {
 		batch := make([]pool.Ending, len(places))
@@ -77,36 +77,39 @@ func (k *Keeper) Reports(ctx context.Context, list []Report) ([]Reported, error)
 		if err != nil {
 			return nil, err
 		}
-		k.wake(name)
+		ended := 0
 		for j, i := range places {
 			out[i].Result, out[i].Class = res[j].Result, res[j].Class
 			out[i].Retry = retry(res[j].Class, &batch[j].Outcome)
 			if res[j].Result == pool.ResultApplied {
-				k.sawValid(&sources[i], batch[j].Outcome.Valid)
+				k.sawValid(&tokens[i], batch[j].Outcome.Valid)
+				ended++
+				k.held(&tokens[i])
 			}
 		}
+		k.cameBack(name, ended)
 	}
 	return out, nil
 }
 
 // ending turns a report into what the store settles.
-func (k *Keeper) ending(r *Report) (poolName string, e pool.Ending, err error) {
-	t, err := decode(r.Lease, k.keys.Lease)
+func (k *Keeper) ending(r *Report) (t token, e pool.Ending, err error) {
+	t, err = decode(r.Lease, k.keys.Lease)
 	if err != nil {
-		return "", e, err
+		return t, e, err
 	}
 	policy, ok := k.policy(t.Pool)
 	if !ok {
-		return "", e, fmt.Errorf("%w: %q", store.ErrNoPool, t.Pool)
+		return t, e, fmt.Errorf("%w: %q", store.ErrNoPool, t.Pool)
 	}
 	if err := r.Facts.Validate(); err != nil {
-		return "", e, err
+		return t, e, err
 	}
 	r.from = t
 	k.applyRules(r, judge.Budgets(policy.Timeouts))
 	outcome := judge.Observe(r.Facts, judge.Budgets(policy.Timeouts), k.store.Now())
 	outcome.Request = cleanRequest(outcome.Request, policy.KeepQuery)
-	return t.Pool, pool.Ending{Key: t.Key, Kind: pool.EndReport, Fence: r.Fence, Outcome: outcome}, nil
+	return t, pool.Ending{Key: t.Key, Kind: pool.EndReport, Fence: r.Fence, Outcome: outcome}, nil
 }
 
 // Release gives a lease back unused. Revoke takes it back.
@@ -129,7 +132,7 @@ func (k *Keeper) endUnreported(ctx context.Context, lease string, kind pool.EndK
 	if err != nil {
 		return 0, err
 	}
-	k.wake(t.Pool)
+	k.cameBack(t.Pool, 1)
 	return res[0].Result, nil
 }
 
@@ -186,7 +189,7 @@ func (k *Keeper) Heartbeat(ctx context.Context, tenant, worker string, concurren
 			out[i].Result, out[i].Expires = res[j].Result, res[j].Deadline
 			if target := res[j].Target; target != "" && !advised[target] {
 				advised[target] = true
-				advice = append(advice, k.advise(ctx, name, target, tenant, worker))
+				advice = append(advice, k.advise(ctx, name, target, workerName{tenant, worker}, concurrency))
 			}
 		}
 	}

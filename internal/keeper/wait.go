@@ -1,94 +1,94 @@
 package keeper
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/hostler-proxy/hostler/internal/pool"
-	"github.com/hostler-proxy/hostler/internal/store"
 )
 
-// room is where the acquires of one pool wait. Waiters of one class (target and
-// selector) form a line: first come, first served, and a newcomer of the class
-// stands behind them. Lines are served in the order of their heads' arrival, so
-// that whoever could have used what is free has been asked before.
+// room is where the acquires of one pool wait: a queue with a loop that tries its
+// heads whenever something may be free for them.
 type room struct {
 	k    *Keeper
 	pool string
 
-	mu    sync.Mutex
-	lines map[string]*list.List
-	seq   int64
-	size  int
-	hint  chan struct{} // something came back, or somebody came
+	mu   sync.Mutex
+	q    *queue
+	age  ageControl
+	hint chan struct{} // something came back, or somebody came
 
 	hinted, offered int64         // hints given, and those that a pass has answered
-	passed          chan struct{} // closed at the end of the next pass
+	busy            bool          // a pass is under way
+	passed          chan struct{} // closed when it, or the next one, ends
 }
 
-// waiter is one acquire in a line.
-type waiter struct {
-	params   store.AcquireParams
-	class    string
-	seq      int64
-	place    *list.Element
-	trying   bool
-	answer   chan answer // one answer, buffered
-	deadline time.Time
-	since    time.Time
-	refusal  *pool.Refusal // the last one
-	notUntil pool.Time     // nothing falls due for it before this
-}
-
-type answer struct {
-	res pool.AcquireResult
-	err error
-}
-
-// maxWaiters bounds the waiters of a pool.
-const maxWaiters = 10_000
+const (
+	// maxWaiters bounds the waiters of a pool.
+	maxWaiters = 10_000
+	// triesPerPass bounds the refused tries of one pass, so that many lines that
+	// nothing helps cost a bounded part of the store's time; restOfPass is the rest after it.
+	triesPerPass = 64
+	restOfPass   = 10 * time.Millisecond
+	// pollAtMost is how long a pass may be off at the most while somebody waits: a
+	// safety net, should a hint have been missed.
+	pollAtMost = time.Second
+)
 
 func (k *Keeper) room(name string) *room {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r := k.rooms[name]
 	if r == nil {
-		r = &room{k: k, pool: name, lines: map[string]*list.List{}, hint: make(chan struct{}, 1), passed: make(chan struct{})}
+		r = &room{k: k, pool: name, q: newQueue(), hint: make(chan struct{}, 1), passed: make(chan struct{})}
 		k.rooms[name] = r
 		k.wg.Go(r.serve)
 	}
 	return r
 }
 
-// wake tells the waiters of a pool that something may be free.
-func (k *Keeper) wake(name string) {
+// cameBack tells the waiters of a pool that n leases ended.
+func (k *Keeper) cameBack(name string, n int) {
 	k.mu.Lock()
 	r := k.rooms[name]
 	k.mu.Unlock()
-	if r != nil {
-		r.wake()
+	if r != nil && n > 0 {
+		r.cameBack(n)
 	}
 }
 
-func (r *room) wake() {
+// wake tells the waiters of a pool that anything may be free.
+func (k *Keeper) wake(name string) { k.cameBack(name, anything) }
+
+func (r *room) cameBack(n int) {
 	r.mu.Lock()
 	r.hinted++
+	if r.q.size > 0 {
+		r.q.cameBack(n)
+	}
 	r.mu.Unlock()
+	r.nudge()
+}
+
+func (r *room) nudge() {
 	select {
 	case r.hint <- struct{}{}:
 	default: // one is pending already
 	}
 }
 
-// giveWay lets those that wait have what just came back, before a newcomer of
-// another line takes it.
+// giveWay lets those that wait have what just came back or fell due, before a
+// newcomer of another line takes it.
 func (r *room) giveWay(ctx context.Context) {
 	r.mu.Lock()
-	mine := r.hinted
-	for r.size > 0 && r.offered < mine {
+	if due := r.q.dueAt(); due > 0 && due <= r.k.store.Now() {
+		r.hinted++
+		r.nudge()
+	}
+	mine, under := r.hinted, r.busy
+	for r.q.size > 0 && (under || r.offered < mine) {
 		passed := r.passed
 		r.mu.Unlock()
 		select {
@@ -100,39 +100,88 @@ func (r *room) giveWay(ctx context.Context) {
 			return
 		}
 		r.mu.Lock()
+		under = false
 	}
 	r.mu.Unlock()
 }
 
-// ahead counts the waiters that a newcomer of a class stands behind, and gives
-// the last refusal of their head.
-func (r *room) ahead(class string) (int, *pool.Refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	line := r.lines[class]
-	if line == nil {
-		return 0, nil
-	}
-	return line.Len(), line.Front().Value.(*waiter).refusal
+// standing is what a newcomer finds in front of it.
+type standing struct {
+	ahead    int           // waiters of its class
+	refusal  *pool.Refusal // the last one of the class
+	estimate time.Duration // of its wait; 0 = not known
+	atBest   time.Duration // the shortest wait that must be reckoned with
 }
 
-// enter puts an acquire at the end of its line; false when the room is full.
+// ahead tells a newcomer what it stands behind.
+func (r *room) ahead(w *waiter) standing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := standing{ahead: r.q.behind[w.class]}
+	if s.ahead == 0 {
+		return s
+	}
+	if l := r.q.lines[lineKey{w.tenant(), w.class}]; l != nil {
+		s.refusal = l.refusal
+	} else {
+		s.refusal = r.anyRefusal(w.class)
+	}
+	r.estimate(w, &s)
+	return s
+}
+
+// anyRefusal is the last refusal of a class that only other tenants wait in.
+func (r *room) anyRefusal(class string) *pool.Refusal {
+	for name := range r.q.tenants {
+		if l := r.q.lines[lineKey{name, class}]; l != nil {
+			return l.refusal
+		}
+	}
+	return nil
+}
+
+// turnIn is how long until a refused newcomer that nobody stands before would be served.
+func (r *room) turnIn(w *waiter, refusal *pool.Refusal) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := standing{refusal: refusal}
+	r.estimate(w, &s)
+	return s.estimate
+}
+
+// estimate fills in how long a newcomer will wait.
+func (r *room) estimate(w *waiter, s *standing) {
+	m := r.q.market(w)
+	m.meter.run(r.k.store.Now(), m.size > 0)
+	expected := 0.0
+	if s.refusal != nil {
+		expected = r.k.expected(r.pool, w.params.Target, usable(s.refusal))
+	}
+	s.estimate = m.estimate(w.tenant(), m.meter.rate(expected/float64(max(1, r.q.active[w.selector]))))
+	s.atBest = m.estimate(w.tenant(), m.meter.atBest(expected))
+}
+
+// enter puts an acquire at the end of its line; false when the room is full. A
+// tenant that fills the room makes place for others.
 func (r *room) enter(w *waiter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.size >= maxWaiters {
-		return false
+	now := r.k.store.Now()
+	if r.q.size >= maxWaiters {
+		last := r.q.newest()
+		if last == nil || last.tenant() == w.tenant() {
+			return false
+		}
+		r.shed(last, now)
 	}
-	line := r.lines[w.class]
-	if line == nil {
-		line = list.New()
-		r.lines[w.class] = line
-	}
-	r.seq++
-	w.seq = r.seq
-	w.place = line.PushBack(w)
-	r.size++
+	r.q.enter(w, now)
 	return true
+}
+
+// shed asks a waiter to leave.
+func (r *room) shed(w *waiter, now pool.Time) {
+	r.q.leave(w, now)
+	w.answer <- answer{shed: true}
 }
 
 // leave takes a waiter out of its line; false when its answer is on the way.
@@ -140,30 +189,21 @@ func (r *room) leave(w *waiter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w.place == nil || w.trying {
+		w.gone = true
 		return false
 	}
-	r.remove(w)
+	r.q.leave(w, r.k.store.Now())
 	return true
-}
-
-func (r *room) remove(w *waiter) {
-	line := r.lines[w.class]
-	line.Remove(w.place)
-	w.place = nil
-	r.size--
-	if line.Len() == 0 {
-		delete(r.lines, w.class)
-	}
 }
 
 // wait stands in line until a lease, the deadline, or the caller goes away. A
 // lease that comes when the caller is gone is given back unused.
-func (r *room) wait(ctx context.Context, w *waiter) (pool.AcquireResult, error) {
+func (r *room) wait(ctx context.Context, w *waiter, wait time.Duration) (tried, error) {
 	if !r.enter(w) {
-		return r.overloaded(w), nil
+		return r.overloaded(w, maxWaiters), nil
 	}
-	r.wake()
-	timer := time.NewTimer(time.Until(w.deadline)) //nolint:forbidigo // a deadline of the caller's own clock
+	r.nudge()
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case a := <-w.answer:
@@ -179,40 +219,60 @@ func (r *room) wait(ctx context.Context, w *waiter) (pool.AcquireResult, error) 
 }
 
 // deliver hands an answer over, unless nobody is there to take it.
-func (r *room) deliver(ctx context.Context, w *waiter, a answer) (pool.AcquireResult, error) {
-	if a.err == nil && ctx.Err() != nil {
+func (r *room) deliver(ctx context.Context, w *waiter, a answer) (tried, error) {
+	switch {
+	case a.shed:
+		return r.overloaded(w, r.waiting()), nil
+	case a.err == nil && ctx.Err() != nil:
 		r.k.giveBack(r.pool, a.res.Grants)
-		return pool.AcquireResult{}, ctx.Err()
-	}
-	if a.err == nil && a.res.Refusal == nil && len(a.res.Grants) == 0 {
+		return tried{}, ctx.Err()
+	case a.err == nil && a.res.Refusal == nil && len(a.res.Grants) == 0:
 		return r.missed(ctx, w)
 	}
-	return a.res, a.err
+	return tried{AcquireResult: a.res}, a.err
 }
 
 // missed is the answer of a waiter whose time is up.
-func (r *room) missed(ctx context.Context, w *waiter) (pool.AcquireResult, error) {
+func (r *room) missed(ctx context.Context, w *waiter) (tried, error) {
 	if err := ctx.Err(); err != nil {
-		return pool.AcquireResult{}, err
+		return tried{}, err
 	}
 	if r.k.base.Err() != nil {
-		return pool.AcquireResult{}, ErrStopping
+		return tried{}, ErrStopping
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w.refusal != nil {
-		return pool.AcquireResult{Refusal: w.refusal}, nil
-	}
-	return pool.AcquireResult{Refusal: &pool.Refusal{Held: true}}, nil
+	s := standing{refusal: w.last()}
+	r.estimate(w, &s)
+	return refusedBehind(&s), nil
 }
 
-func (r *room) overloaded(w *waiter) pool.AcquireResult {
-	refusal := pool.Refusal{Held: true}
-	if w.refusal != nil {
-		refusal = *w.refusal
+// last is the refusal that a waiter can be told.
+func (w *waiter) last() *pool.Refusal {
+	if w.line != nil && w.line.refusal != nil {
+		return w.line.refusal
 	}
-	refusal.Reasons[pool.ReasonOverloaded] = maxWaiters
-	return pool.AcquireResult{Refusal: &refusal}
+	return w.refusal
+}
+
+// overloaded refuses a waiter at once; n is what the reason counts.
+func (r *room) overloaded(w *waiter, n int) tried {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := standing{ahead: n, refusal: w.last()}
+	r.estimate(w, &s)
+	return refusedBehind(&s)
+}
+
+// refusedBehind refuses an acquire that would have to pass waiters, or would not
+// be served in time.
+func refusedBehind(s *standing) tried {
+	refusal := pool.Refusal{Held: true}
+	if s.refusal != nil {
+		refusal = *s.refusal
+	}
+	refusal.Reasons[pool.ReasonOverloaded] += s.ahead
+	return tried{AcquireResult: pool.AcquireResult{Refusal: &refusal}, estimate: s.estimate}
 }
 
 // ErrStopping says that the daemon is shutting down; ask another, or later.
@@ -223,103 +283,123 @@ func (r *room) serve() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
+		polled := false
 		select {
 		case <-r.k.base.Done():
 			return
 		case <-r.hint:
 		case <-timer.C:
+			polled = true
 		}
-		timer.Reset(r.pass())
+		for ; !r.pass(polled); polled = false {
+			timer.Reset(restOfPass)
+			select {
+			case <-r.k.base.Done():
+				return
+			case <-timer.C:
+			}
+		}
+		timer.Reset(r.nextLook())
 	}
 }
 
-// pollAtMost is how long a pass may be off at the most while somebody waits: a
-// safety net, should a hint have been missed.
-const pollAtMost = time.Second
-
-// pass serves every line that can be served, oldest head first, and tells when
-// the next rest ends that somebody waits for.
-func (r *room) pass() time.Duration {
+// pass serves whoever can be served. It is false when tries were left undone.
+func (r *room) pass(polled bool) (done bool) {
 	r.mu.Lock()
 	answers := r.hinted
+	r.busy = true
+	if polled && r.q.size > 0 {
+		r.q.look()
+	}
 	r.mu.Unlock()
-	defer r.endPass(answers)
-	done := map[string]bool{}
-	for {
-		w := r.oldest(done)
+	for refused := 0; refused < triesPerPass; {
+		w := r.next()
 		if w == nil {
-			return r.nextDue()
+			r.endPass(answers, true)
+			return true
 		}
 		res, err := r.k.store.Acquire(r.k.base, w.params)
-		served := err != nil || res.Refusal == nil
-		r.settle(w, res, err, served)
-		if !served {
-			done[w.class] = true
+		if !r.settle(w, res, err) {
+			refused++
 		}
 	}
+	r.endPass(answers, false)
+	return false
 }
 
-func (r *room) endPass(answers int64) {
+// endPass lets newcomers go on, also when tries were left undone: they give way
+// to those that have waited longest, not to any number of lines.
+func (r *room) endPass(answers int64, done bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.offered = answers
+	if !done && r.q.credit == 0 {
+		r.q.stop() // it was only a look
+	}
+	r.offered, r.busy = answers, false
 	close(r.passed)
 	r.passed = make(chan struct{})
 }
 
-// oldest takes the head that has waited longest among the lines not yet refused
-// in this pass.
-func (r *room) oldest(done map[string]bool) *waiter {
+func (r *room) next() *waiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var first *waiter
-	for class, line := range r.lines {
-		if done[class] {
-			continue
-		}
-		if w := line.Front().Value.(*waiter); first == nil || w.seq < first.seq {
-			first = w
+	now := r.k.store.Now()
+	if r.q.size == 0 {
+		r.age.idle()
+	}
+	if r.age.due(now) {
+		if last := r.q.newest(); last != nil {
+			r.shed(last, now)
 		}
 	}
-	if first != nil {
-		first.trying = true
+	w := r.q.next(now)
+	if w != nil {
+		w.trying = true
 	}
-	return first
+	return w
 }
 
-// settle ends a try: with an answer, or back to waiting.
-func (r *room) settle(w *waiter, res pool.AcquireResult, err error, served bool) {
+// settle ends a try: with an answer, or back to waiting. It tells whether the
+// waiter was served.
+func (r *room) settle(w *waiter, res pool.AcquireResult, err error) (served bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.trying = false
-	if !served {
-		w.refusal = res.Refusal
-		w.notUntil = res.Refusal.NextDue
-		if time.Now().After(w.deadline) { //nolint:forbidigo // see wait
-			w.answer <- answer{} // it may have given up meanwhile and wait for this
-			r.remove(w)
+	now := r.k.store.Now()
+	if err != nil || res.Refusal == nil {
+		r.q.granted(w, len(res.Grants), now)
+		if err == nil {
+			r.age.served(now.Sub(w.since), now)
 		}
-		return
+		w.answer <- answer{res: res, err: err}
+		return true
 	}
-	r.remove(w)
-	w.answer <- answer{res, err}
+	r.q.refused(w, res.Refusal)
+	if w.gone {
+		r.q.leave(w, now)
+		w.answer <- answer{} // it has given up meanwhile and waits for this
+	}
+	return false
 }
 
-// nextDue is how long until something falls due for one of the heads.
-func (r *room) nextDue() time.Duration {
+// nextLook is how long until something falls due for somebody who waits.
+func (r *room) nextLook() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.size == 0 {
+	if r.q.size == 0 {
 		return time.Hour
 	}
 	wait := pollAtMost
-	now := r.k.store.Now()
-	for _, line := range r.lines {
-		if at := line.Front().Value.(*waiter).notUntil; at > 0 {
-			wait = min(wait, at.Sub(now))
-		}
+	if at := r.q.dueAt(); at > 0 {
+		wait = min(wait, at.Sub(r.k.store.Now()))
 	}
 	return max(wait, time.Millisecond)
+}
+
+func (r *room) waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.q.size
 }
 
 // Waiting is how many acquires of a pool wait.
@@ -330,7 +410,5 @@ func (k *Keeper) Waiting(poolName string) int {
 	if r == nil {
 		return 0
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.size
+	return r.waiting()
 }

@@ -223,6 +223,8 @@ type Views interface {
 	Workers(ctx context.Context, poolName string) (WorkersResult, error)
 	Targets(ctx context.Context, poolName string) (TargetsResult, error)
 	Groups(ctx context.Context, poolName string) (GroupsResult, error)
+	// Capacity tells what a pool has for a target, and counts a part of its exits.
+	Capacity(ctx context.Context, p CapacityParams) (CapacityResult, error)
 	Session(ctx context.Context, poolName, key string) (pool.Session, bool, error)
 	EndSession(ctx context.Context, poolName, key string) (bool, error)
 	// OfSource lists the proxies that a source vouches for.
@@ -251,6 +253,23 @@ type TargetsResult struct {
 type GroupsResult struct {
 	Groups []pool.GroupView
 	Moment
+}
+
+// CapacityParams asks what a pool has for a target. Exits are counted in parts,
+// since that costs a look at every proxy: Limit of them from From on; 0 = none.
+type CapacityParams struct {
+	Pool, Target string
+	From         uint32
+	Limit        int
+}
+
+// CapacityResult is what a pool has. Next is where the count of exits goes on; 0 =
+// that was all.
+type CapacityResult struct {
+	pool.SupplyView
+	Exits [pool.NumExits]pool.ExitCount
+	Next  uint32
+	Now   pool.Time
 }
 
 // ProxiesParams selects and orders proxies.

@@ -92,6 +92,19 @@ func (s *Store) Groups(ctx context.Context, poolName string) (res store.GroupsRe
 	return res, err
 }
 
+// Capacity implements store.Views.
+func (s *Store) Capacity(ctx context.Context, p store.CapacityParams) (res store.CapacityResult, err error) {
+	err = s.look(ctx, p.Pool, func(st *pool.State) error {
+		res.SupplyView = st.Supply(s.now(0), p.Target)
+		if p.Limit > 0 {
+			res.Exits, res.Next = st.CountExits(s.now(0), p.From, p.Limit)
+		}
+		res.Now = st.Now()
+		return nil
+	})
+	return res, err
+}
+
 // Session implements store.Views.
 func (s *Store) Session(ctx context.Context, poolName, key string) (x pool.Session, ok bool, err error) {
 	err = s.look(ctx, poolName, func(st *pool.State) error {

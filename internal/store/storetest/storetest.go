@@ -56,6 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 		"SourcesAreKept":            sourcesAreKept,
 		"SurvivesReopening":         survivesReopening,
 		"BudgetsSurvive":            budgetsSurvive,
+		"CapacityCounts":            capacityCounts,
 		"ExclusiveUnderConcurrency": exclusiveUnderConcurrency,
 		"SpecsByPage":               specsByPage,
 	})
