@@ -176,25 +176,26 @@ func (k *Keeper) exits(ctx context.Context, poolName string, view *store.Capacit
 }
 
 // expected is the throughput in leases a second that a pool should give waiters
-// of a target among so many proxies; 0 = not known.
-func (k *Keeper) expected(poolName, target string, proxies int) float64 {
+// of a target among so many proxies; 0 = not known. most leaves out what the
+// target bears: a pace that is low now may rise while somebody waits.
+func (k *Keeper) expected(poolName, target string, proxies int) (likely, most float64) {
 	hold, known := k.holds.of(poolName, target)
 	if !known || proxies == 0 {
-		return 0
+		return 0, 0
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := k.known[poolName]
 	if p == nil {
-		return 0
+		return 0, 0
 	}
-	b := judge.Bounds{Reuse: p.policy.Reuse(target)}
+	free := judge.Bounds{Reuse: p.policy.Reuse(target), Hold: hold}
+	b := free
 	if c, ok := p.carried[target]; ok {
-		b = c.bounds
+		b.Limit, b.Gap = c.bounds.Limit, c.bounds.Gap
 	}
-	b.Hold = hold
 	supply := judge.Supply{pool.ExitStatic: {Proxies: proxies, Slots: proxies * p.exits.slotsPerProxy()}}
-	return judge.CapacityOf(supply, b).RPS
+	return judge.CapacityOf(supply, b).RPS, judge.CapacityOf(supply, free).RPS
 }
 
 // slotsPerProxy is the mean cap in force, as far as it was counted; at least 1.

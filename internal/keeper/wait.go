@@ -153,12 +153,12 @@ func (r *room) turnIn(w *waiter, refusal *pool.Refusal) time.Duration {
 func (r *room) estimate(w *waiter, s *standing) {
 	m := r.q.market(w)
 	m.meter.run(r.k.store.Now(), m.size > 0)
-	expected := 0.0
+	likely, most := 0.0, 0.0
 	if s.refusal != nil {
-		expected = r.k.expected(r.pool, w.params.Target, usable(s.refusal))
+		likely, most = r.k.expected(r.pool, w.params.Target, usable(s.refusal))
 	}
-	s.estimate = m.estimate(w.tenant(), m.meter.rate(expected/float64(max(1, r.q.active[w.selector]))))
-	s.atBest = m.estimate(w.tenant(), m.meter.atBest(expected))
+	s.estimate = m.estimate(w.tenant(), m.meter.rate(likely/float64(max(1, r.q.active[w.selector]))))
+	s.atBest = m.estimate(w.tenant(), m.meter.atBest(most))
 }
 
 // enter puts an acquire at the end of its line; false when the room is full. A
