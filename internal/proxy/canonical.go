@@ -96,7 +96,6 @@ func (p Proxy) checkCredentials() error {
 
 // checkHost says whether a text is an address or can be a name.
 func checkHost(host string) error {
-	host = strings.Trim(host, "[]")
 	if strings.Contains(host, ":") || strings.Contains(host, "%") {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || addr.Zone() != "" {

@@ -204,8 +204,16 @@ func userFirst(text string) (p Proxy, err error) {
 	if !ok || user == "" {
 		return p, errNoPass
 	}
-	p.Host, p.Username, p.Password = strings.Trim(front[cut+1:], "[]"), user, Secret(pass)
+	p.Host, p.Username, p.Password = unbracket(front[cut+1:]), user, Secret(pass)
 	return p, checkHost(p.Host)
+}
+
+// unbracket takes one pair of brackets off.
+func unbracket(host string) string {
+	if inner, ok := strings.CutPrefix(host, "["); ok && strings.HasSuffix(inner, "]") {
+		return inner[:len(inner)-1]
+	}
+	return host
 }
 
 // splitAddress takes host and port off the front of a text; rest begins with

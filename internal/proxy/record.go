@@ -164,7 +164,7 @@ func (r *record) proxy(scheme Scheme, named bool) (Proxy, error) {
 	if whole == "" && (port == "" || strings.Contains(address, "://")) {
 		whole, address = address, ""
 	}
-	p := Proxy{Scheme: scheme, Host: strings.Trim(address, "[]")}
+	p := Proxy{Scheme: scheme, Host: unbracket(address)}
 	var err error
 	switch {
 	case whole != "":
@@ -264,7 +264,7 @@ func (r *record) region() string {
 const maxSeconds = 253_402_300_799
 
 func parseExpiry(text string) (time.Time, error) {
-	if text == "" || text == "0" {
+	if text == "" {
 		return time.Time{}, nil
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil && at.Unix() > 0 && at.Unix() <= maxSeconds {
@@ -273,6 +273,9 @@ func parseExpiry(text string) (time.Time, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0 && n <= maxSeconds) {
 		return time.Time{}, errors.New("the expiry is neither seconds since 1970 nor RFC 3339, such as 2026-01-31T12:00:00Z")
+	}
+	if n < 1 {
+		return time.Time{}, nil // 0, however it is written, is how lists say never
 	}
 	return time.Unix(int64(n), 0).UTC(), nil
 }
